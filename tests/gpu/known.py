@@ -14,17 +14,9 @@ KNOWN: dict[str, dict[str, str]] = {
         "torch.unique(rows, dim=0)": "waits d2h launches allocations",
         "torch.rand(2049, device='cuda').mode()": "waits h2d d2h d2d launches allocations",
     },
-    "marked as approximate, though what differs is no kernel or memory of a library": {
-        "F.embedding_bag(index, rows, classes[:1])": "allocations",
-        "transformer_layer_in_training": "d2d",
-        "torch.linalg.det(eye)": "d2d",
-        "torch.sparse_coo_tensor(torch.stack([index, index]), y, (4, 6), device='cuda').coalesce()": "d2d",
-        "rows.to_sparse_csr() @ rows.t()": "d2d",
-    },
     "PyTorch's code in Python is another one in 2.11, which was recorded": {
         "flex_attention_backward": "allocations"
     },
-    "nobody knows why": {"optimizer ASGD": "launches"},
 }
 
 
@@ -37,14 +29,6 @@ KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
             for place in (0, 1)
             for way in ("", "/backward")
         },
-    },
-    "a copy of bytes on CUDA, a kernel in the simulation, or the other way round": {
-        "op/diagflat/0": "d2d launches",
-        "op/nn_functional_pixel_shuffle/0": "d2d launches",
-        "op/nn_functional_pixel_shuffle/0/backward": "d2d launches",
-        "op/nn_functional_pixel_unshuffle/0": "d2d launches",
-        "op/nn_functional_pixel_unshuffle/0/backward": "d2d launches",
-        "op/stack/1": "d2d launches",
     },
     "nobody knows why": {
         "op/nn_functional_max_unpool2d_grad/1/backward": "launches allocations",

@@ -124,9 +124,9 @@ LENGTHS = {
     # ATen/native/TensorCompare.cpp: 10 x 8^0.145 = 13.5 candidates or more are sorted, after what is unique
     # in both was counted.
     "torch.isin(x, many[:12])": NOTHING,
-    "torch.isin(x, many[:13])": reads(2),
-    "torch.isin(x, many, assume_unique=True)": NOTHING,
-    "torch.isin(0.5, many)": reads(2),
+    "torch.isin(x, many[:13])": Counts(3, h2d=1, d2h=2),  # index_put_ of the host's truth value, too
+    "torch.isin(x, many, assume_unique=True)": WRITE,
+    "torch.isin(0.5, many)": Counts(3, h2d=1, d2h=2),
 }
 RANDOM = {
     "torch.multinomial(rows, 3)": NOTHING,

@@ -107,7 +107,7 @@ def test_foreach_norm_of_empty_tensors() -> None:
 
 @pytest.mark.parametrize(("gradient", "dropout"), [(False, 0.0), (False, 0.5), (True, 0.0)])
 def test_what_is_counted_around_attention_stays_counted(gradient: bool, dropout: float) -> None:
-    """Which kernels attention has is unknown: at least the 100 additions around it, each one kernel."""
+    """Which kernels attention has is unknown, but for one that does it all: cuDNN's, or ATen's."""
     with simcuda.device() as gpu:
         x = torch.ones(4, device="cuda")
         query = torch.ones(1, 2, 8, 16, device="cuda", requires_grad=gradient)
@@ -115,5 +115,7 @@ def test_what_is_counted_around_attention_stays_counted(gradient: bool, dropout:
             for _ in range(100):
                 x.add_(1)
             torch.nn.functional.scaled_dot_product_attention(query, query, query, dropout_p=dropout)
-    assert (100, None) == cost.ranges["launches"] == cost.ranges["aten_launches"]
+    # The 100 additions around it, and the one without dropout.
+    assert (100 if dropout else 101, None) == cost.ranges["launches"]
+    assert (100, None) == cost.ranges["aten_launches"]
     assert cost.launches > 100

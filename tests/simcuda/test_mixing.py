@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "gather": (lambda d, h: d.gather(0, h.long()), "got index is on cpu"),
     "index_select": (lambda d, h: d.index_select(0, h[0].long()), "got index is on cpu"),
     "scatter": (lambda d, h: d.scatter_add_(0, h.long(), d), "got index is on cpu"),
-    "embedding": (lambda d, h: functional.embedding(h.long(), d), "got indices is on cpu"),
+    "embedding": (lambda d, h: functional.embedding(h.long(), d), "got index is on cpu"),
     "loss": (functional.mse_loss, "got target is on cpu"),
     "cross entropy": (lambda d, h: functional.cross_entropy(d, h[0].long()), "got target is on cpu"),
     "normalization": (lambda d, h: functional.layer_norm(d, (2,), h[0]), "got weight is on cpu"),

@@ -225,6 +225,18 @@ class LogSigmoidGradient(StandIn):
         return self.operation._op(gradient, tensor, buffer)
 
 
+@dataclass(frozen=True)
+class Bags(StandIn):
+    """Sums of embeddings, with what CUDA makes: the bag of each index, places for maxima alone."""
+
+    def _op(self, weight: Tensor, indices: Tensor, offsets: Tensor, *args: Any, **kwargs: Any) -> Any:
+        result, bags, sizes, places = self.operation._op(weight, indices, offsets, *args, **kwargs)
+        if not bags.numel():
+            bags = torch.bucketize(torch.arange(indices.numel()), offsets, right=True) - 1
+        # Maxima have a place for each of their elements.
+        return result, bags.to(indices.dtype), sizes, places if places.dim() > 1 else places.new_empty(0)
+
+
 # ATen/native/cuda/Activation.cpp, log_sigmoid_forward_cuda: the buffer is empty.
 FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = (
     {
@@ -245,6 +257,8 @@ FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = (
     | {
         "aten.log_sigmoid_forward.default": LogSigmoid,
         "aten.log_sigmoid_backward.default": LogSigmoidGradient,
+        "aten._embedding_bag.default": Bags,
+        "aten._embedding_bag_forward_only.default": Bags,
     }
 )
 """Computes the values of operations that have a kernel for CUDA alone, or results of their own there."""

@@ -92,7 +92,8 @@ class OperationTraits:
         self.widening = WIDENED.get(packet)
         self.stand_in = FOR_CUDA_ALONE.get(self.op) or RECURRENT.get(self.op)
         # The first of the kernels that make it of other operations.
-        keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
+        is_taken_apart = packet in TAKEN_APART_NAMES and not self.rules
+        keys = (COMPOSITE, *SHARED_CODE) if is_taken_apart else (COMPOSITE,)
         registered = torch._C._dispatch_has_kernel_for_dispatch_key
         of_others = next((key for key in keys if registered(operation.name(), key.name)), None)
         self.composite = None if packet in OWN_KERNELS else of_others

@@ -43,9 +43,10 @@ Source: ATen/native/LinearAlgebra.cpp; Correlation.cpp, of the number of observa
 Itertools.cpp, of the numbers of places.
 """
 
+OTHER_WORK = ANYTHING | {"d2d": (inf, inf), "d2d_bytes": (inf, inf)}
+"""The slack of what CUDA does by other kernels, which need other layouts."""
 READS_OF_TARGETS = dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf))
 SELECTS_QUANTILES = torch.__version__ >= "2.14"
-SORTED_INSTEAD = {**ANYTHING, **dict.fromkeys(("d2d", "d2d_bytes"), (inf, inf))}
 
 QUANTILES = ("quantile", "nanquantile")
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
@@ -177,18 +178,24 @@ class DeviceBranches:
             # That operation is marked by itself, and so is its gradient.
             ledger.doubt(ATTENTION, {})
             return made
-        ledger.doubt_since(ATTENTION, before, ANYTHING)
-        inputs = []
-        for each in (query, key, value, attn_mask):
-            if each is not None and each.requires_grad:
-                inputs.append(each)
-        if made.requires_grad and any(each.is_leaf for each in inputs):
-            # A leaf would keep what it is given below.
-            ledger.doubt(ATTENTION, ANYTHING)
-        elif made.requires_grad:
-            made.register_hook(lambda _: before.update(ledger.totals()))  # type: ignore[no-untyped-call]
-            for each in inputs:
-                each.register_hook(lambda _: ledger.doubt_since(ATTENTION, before, ANYTHING))  # type: ignore[no-untyped-call]
+        ledger.doubt_since(ATTENTION, before, OTHER_WORK)
+        if not made.requires_grad:
+            return made
+        inputs: Any = [each for each in how[:4] if each is not None and each.requires_grad]
+        has_leaf = any(each.is_leaf for each in inputs)
+
+        def begin(_: Tensor) -> None:
+            before.update(ledger.totals())
+            if has_leaf:
+                # A leaf would keep the function: its gradient is done when the backward pass is.
+                torch.autograd.Variable._execution_engine.queue_callback(end)
+
+        def end(_: Tensor | None = None) -> None:
+            ledger.doubt_since(ATTENTION, before, OTHER_WORK)
+
+        made.register_hook(begin)  # type: ignore[no-untyped-call]
+        for each in () if has_leaf else inputs:
+            each.register_hook(end)
         return made
 
     def _ctc_loss(
@@ -234,7 +241,7 @@ class DeviceBranches:
         machine = self._machine
         if SELECTS_QUANTILES and input.is_cuda:
             # On the host nothing is sorted: what is selected there has other kernels on a GPU.
-            machine.ledger.doubt("aten.quantile.default", SORTED_INSTEAD)
+            machine.ledger.doubt("aten.quantile.default", OTHER_WORK)
         if input.is_cuda and input.is_floating_point() and isinstance(q, float | int) and 0 <= q <= 1:
             # C++ makes it where it takes the input to be.
             q = torch.scalar_tensor(q, dtype=input.dtype, device=input.device)

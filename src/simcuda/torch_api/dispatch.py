@@ -38,6 +38,8 @@ HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\
 HOST_LACKS_KERNEL = "with arguments from the 'CPU' backend"
 _TO_COPY = torch.ops.aten._to_copy.default._op
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
+MAKING = ("aten.repeat.default", "aten.constant_pad_nd.default", "aten.diag_embed.default")
+"""What makes its result where the first argument is, also if it copies nothing there."""
 Arguments = Mapping[str, Any]
 executing: list[Callable[[Any, Sequence[Any], Arguments], Any]] = []
 """What runs an operation in place of torch, the innermost last, as for a replay that needs shapes alone."""
@@ -99,8 +101,15 @@ class Dispatcher:
             if traits.op == "aten.result_type.Tensor":
                 # A number stands for a tensor here, which the operation does not take.
                 return torch.result_type(*args)
-            with watched():
-                return func._op_dk(traits.composite, *args, **kwargs)
+            current = self._machine.current
+            before = current.maker
+            if traits.op in MAKING and (tag := self._of(args[0])) is not None and tag.device != HOST:
+                current.maker = tag.device
+            try:
+                with watched():
+                    return func._op_dk(traits.composite, *args, **kwargs)
+            finally:
+                current.maker = before
         if traits.is_view:
             result = func._op(*args, **kwargs)
             # A sparse tensor that is transposed has parts of its own.

@@ -22,8 +22,8 @@ from simcuda.device.storages import HOST, Tag
 
 EXPECTED = "Expected all tensors to be on the same device, but"
 INDEXING = ("aten.index.", "aten.index_put")
-CHECKED_BY = {"stack": "cat"}
-"""Operations whose tensors another one checks, which CUDA's message names."""
+CHECKED_BY = {"index_select": "_index_select"}
+"""Operations that CUDA's message names otherwise."""
 
 # References that exist in any case: torch, two tuples of arguments, a local name and the counting itself.
 _HELD_BY_THE_ARGUMENTS = 6

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from math import inf
-from typing import Any
 
 import torch
 
@@ -17,49 +16,12 @@ from simcuda.costs.call import FREE, LibraryWork, OpCost, OperationCall, tensors
 from simcuda.costs.copies import copied_within
 from simcuda.costs.launches import LARGEST_OFFSET, elementwise, kernels_over
 from simcuda.costs.rules.kernels import one_kernel
-from simcuda.costs.rules.rule import CostRule
+from simcuda.costs.rules.rule import INDEX_BYTES, CostRule
 
 INPUTS_PER_CAT = 128
 """Contiguous inputs that one concatenation kernel copies; half as many where one is not contiguous."""
 CAT_DIMENSIONS = 4
 """Most dimensions that the concatenation kernel handles."""
-
-REARRANGED = ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
-
-VIEWS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "select": (torch.ops.aten.select.int, {"dim": None, "index": None}),
-    "slice": (torch.ops.aten.slice.Tensor, {"dim": 0, "start": None, "end": None, "step": 1}),
-    "diagonal": (torch.ops.aten.diagonal.default, {"offset": 0, "dim1": 0, "dim2": 1}),
-    "as_strided": (torch.ops.aten.as_strided.default, {"size": None, "stride": None, "storage_offset": None}),
-}
-"""Views of which operations write the part, and the arguments that say which part, with their defaults."""
-
-
-def _part(call: OperationCall) -> torch.Tensor:
-    """The part of the result that a view looks at, by the name of the operation that writes there."""
-    name = call.op.split(".")[1].removesuffix("_backward").removesuffix("_scatter")
-    view, arguments = VIEWS[name]
-    part: torch.Tensor = view(call.outputs[0], *(call.argument(n, value) for n, value in arguments.items()))
-    return part
-
-
-@CostRule(
-    id="pad-with-constant",
-    ops=("aten.constant_pad_nd",),
-    source="ATen/native/PadNd.cpp: a fill, then a copy into a part: bytes if rows are added at an end",
-    example="torch.nn.functional.pad(x, (1, 1))",
-)
-def _pad(call: OperationCall) -> OpCost:
-    """A fill, and a copy of what is kept into its place; where nothing is added, that copy alone."""
-    source, result, widths = call.args[0], call.outputs[0], list(call.argument("pad"))
-    place = result
-    # Widths are given for the last dimension first; negative ones cut off.
-    for dim, before, after in zip(range(source.dim())[::-1], widths[::2], widths[1::2], strict=False):
-        start, end = max(-before, 0), source.shape[dim] - max(-after, 0)
-        source = source.narrow(dim, start, end - start)
-        place = place.narrow(dim, max(before, 0), end - start)
-    filled = kernels_over(result) if max(widths, default=0) > 0 else 0
-    return OpCost(filled) + copied_within(place, source)
 
 
 @CostRule(
@@ -78,16 +40,16 @@ def _fill_from_tensor(call: OperationCall) -> OpCost:
 
 @CostRule(
     id="concatenate",
-    ops=("aten.cat", "aten.stack"),
+    ops=("aten.cat",),
     source="ATen/native/cuda/Shape.cu: a kernel for each 128 inputs; only the result is allocated",
     example="torch.cat([x, x])",
 )
 def _concatenate(call: OperationCall) -> OpCost:
     """A kernel for each batch of inputs, or else each input on its own, as bytes or by a kernel."""
-    # ``stack`` arrives here whole: it concatenates views, which cost nothing.
     result, inputs = call.outputs[0], list(tensors_in(call.argument("tensors")))
     are_dense = all(tensor.is_contiguous() for tensor in inputs)
     are_alike = all(tensor.dtype == result.dtype for tensor in inputs)
+    dim = call.argument("dim", 0) % max(result.dim(), 1)
     fits = result.dim() <= CAT_DIMENSIONS and result.numel() < LARGEST_OFFSET
     if len(inputs) > 1 and are_alike and fits:
         batch = INPUTS_PER_CAT if are_dense else INPUTS_PER_CAT // 2
@@ -95,7 +57,6 @@ def _concatenate(call: OperationCall) -> OpCost:
         first = next((place for place, tensor in enumerate(inputs) if tensor.numel()), None)
         return OpCost(0 if first is None else -(-len(inputs) // batch) - first // batch)
     # With nothing but single rows outside the dimension, its parts follow each other in memory.
-    dim = call.argument("dim", 0) % max(result.dim(), 1)
     are_dense &= math.prod(result.shape[:dim]) == 1 or len(inputs) == 1
     # An input that goes to one run of memory, in its own type, is a copy of bytes.
     copied = [each for each in inputs if are_dense and each.dtype == result.dtype]
@@ -111,48 +72,28 @@ CostRule(
     example="x.clone()",
 )(lambda call: copied_within(call.outputs[0], call.inputs[0]))
 
+
+@CostRule(
+    id="gradient-of-unfold",
+    ops=("aten.unfold_backward",),
+    source="ATen/native/cuda/UnfoldBackwardKernel.cu, UnfoldBackward.h: zeros, then a range and a kernel; a "
+    "copy where no parts overlap",
+    example="torch.ops.aten.unfold_backward(torch.ones(2, 3, device='cuda'), [8], 0, 3, 2)",
+)
+def _unfold_backward(call: OperationCall) -> OpCost:
+    gradient, result, (dim, size, step) = call.args[0], call.outputs[0], call.args[2:]
+    filled = OpCost(kernels_over(result))
+    if step >= size:
+        return filled + copied_within(result.unfold(dim, size, step), gradient)
+    return filled + OpCost(2, workspaces=(INDEX_BYTES * result.shape[dim],))
+
+
 CostRule(
     id="look-otherwise",
     ops=tuple(f"aten.{name}" for name in operations("free")),
     source="ATen/native/TensorShape.cpp: only sizes and strides change",
     example="x.unsqueeze_(0)",
 )(FREE)
-
-CostRule(
-    id="gradient-of-view",
-    ops=tuple(f"aten.{name}_backward" for name in VIEWS if name != "as_strided"),
-    source="ATen/native/TensorShape.cpp: zeros, then a copy into the viewed part",
-    example="torch.ops.aten.select_backward(y[0], [3], 0, 1)",
-)(lambda call: OpCost(kernels_over(call.outputs[0])) + copied_within(_part(call), call.args[0]))
-
-CostRule(
-    id="write-into-view",
-    ops=tuple(f"aten.{name}_scatter" for name in VIEWS),
-    source="ATen/native/TensorShape.cpp: a clone, then a copy into the viewed part",
-    example="x.slice_scatter(y, 0, 0, 3)",
-)(lambda call: copied_within(call.outputs[0], call.args[0]) + copied_within(_part(call), call.args[1]))
-
-CostRule(
-    id="rearrange",
-    ops=tuple(f"aten.{name}" for name in REARRANGED),
-    source="ATen/native/PixelShuffle.cpp: a permuted view, made contiguous by one kernel",
-    example="torch.pixel_shuffle(torch.rand(1, 4, 2, 2, device='cuda'), 2)",
-)(one_kernel)
-
-# Once is a copy of bytes, if it lies dense.
-CostRule(
-    id="repeat",
-    ops=("aten.repeat",),
-    source="ATen/native/TensorShape.cpp: one copy from a broadcast view",
-    example="x.repeat(2)",
-)(
-    lambda call: (
-        copied_within(call.outputs[0], call.args[0])
-        if call.args[0].numel() == call.outputs[0].numel()
-        else one_kernel(call)
-    )
-)
-
 
 ADDRESS_BYTES = 8
 _WIDENING = torch.bfloat16, torch.float32

@@ -39,11 +39,22 @@ def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     return True
 
 
+def _without_factors(op: str, lists: list[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
+    """Return the lists whose shapes count: of factors without dimensions, one is read for each tensor."""
+    # A divisor is not such a factor.
+    places = (1, 2) if "addcmul" in op else (1,)
+    for place in places if "_addc" in op and op.endswith(".Scalar") else ():
+        if not any(tensor.dim() or tensor.dtype != lists[0][0].dtype for tensor in lists[place]):
+            return lists[:place] + lists[place + 1 :]
+    return lists
+
+
 @CostRule(
     id="foreach",
     ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
     source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
-    "types or strides differ, and where the results have another type",
+    "types or strides differ, and where the results have another type; ForeachPointwiseOp.cu: a factor of "
+    "addcmul or addcdiv may have no dimensions (pytorch#172731)",
     example="torch._foreach_add_([x, x], 1.0)",
 )
 @CostRule(
@@ -59,7 +70,7 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
     # The fast path has one type for arguments and results.
     is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
-    if call.is_alone or is_promoted or not _walks_side_by_side(lists):
+    if call.is_alone or is_promoted or not _walks_side_by_side(_without_factors(call.op, lists)):
         return OpCost(sum(map(kernels_over, lists[0])))
     elements = tuple([tensor.numel() for tensor in lists[0]])
     scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)

@@ -15,6 +15,7 @@ from simcuda.costs.launches import kernels_over
 from simcuda.costs.reductions import Arithmetic, reduce_all
 from simcuda.costs.rules.kernels import number_on_device
 from simcuda.costs.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
+from simcuda.costs.rules.sorting import sort
 from simcuda.profile import Profile
 
 TRUTH_BYTES = 1
@@ -166,19 +167,23 @@ def _compare_with_all(call: OperationCall) -> OpCost:
 @CostRule(
     id="is-one-of-many",
     ops=("aten.isin",),
-    source="ATen/native/TensorCompare.cpp: unique values of both, whose lengths are read; a sort",
+    source="ATen/native/TensorCompare.cpp: unique values of both, whose lengths are read; cat, sort, eq, a "
+    "copy, index_put_ of a host's truth value, index_copy_, index, a copy",
     example="torch.isin(x, torch.arange(100, device='cuda'))",
     approximate=True,
 )
 def _compare_by_sorting(call: OperationCall) -> OpCost:
     """Values are joined, sorted, compared with their neighbours and put back in place."""
-    candidates = call.argument("test_elements")
-    size = (candidates.numel() + call.outputs[0].numel()) * candidates.element_size()
-    compared = _made(call) + OpCost(5, temporaries=(size, size))
-    if call.argument("assume_unique", default=False):
-        return compared
-    # Before that both are made unique, and the host reads how many are left.
-    return OpCost(4, 2, (("d2h", INDEX_BYTES),) * 2) + compared
+    given, candidates = call.args[0], call.argument("test_elements")
+    values = (given if isinstance(given, torch.Tensor) else torch.tensor([given]), candidates)
+    cost = _made(call)
+    if not call.argument("assume_unique", default=False):
+        # Before that both are made unique, and the host reads how many are left.
+        values = tuple(each.unique() for each in values)
+        cost += OpCost(4, 2, (("d2h", INDEX_BYTES),) * 2)
+    joined = torch.cat([each.reshape(-1) for each in values])
+    answers = ("d2d", joined.numel() - 1), ("h2d", TRUTH_BYTES), ("d2d", call.outputs[0].numel())
+    return cost + sort(joined, joined, 0) + OpCost(4, 1, answers, temporaries=(joined.nbytes,) * 2)
 
 
 @CostRule(
@@ -213,10 +218,3 @@ CostRule(
     source="ATen/native/cuda/CUDAScalar.cu: a copy into pinned memory, then a wait for the stream",
     example="x[0].item()",
 )(lambda call: OpCost(waits=1, copies=(("d2h", call.args[0].element_size()),)))
-
-CostRule(
-    id="check-linear-algebra",
-    ops=("aten._linalg_check_errors",),
-    source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, which the host reads",
-    example="torch.linalg.cholesky(torch.eye(2, device='cuda'))",
-)(lambda call: check_error_codes(call.argument("info").numel(), call.profile))

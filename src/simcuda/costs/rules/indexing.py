@@ -211,32 +211,6 @@ def _embedding_backward(call: OperationCall) -> OpCost:
     return cleared + OpCost(6, temporaries=(indices.numel() * INDEX_BYTES,) * 4)
 
 
-def _flattened(indices: torch.Tensor) -> OpCost:
-    """What ``indices.reshape(-1)`` costs: nothing where a view does."""
-    is_view = indices.dim() == 1 or indices.reshape(-1).data_ptr() == indices.data_ptr()
-    return FREE if is_view else OpCost(kernels_over(indices), temporaries=(indices.nbytes,))
-
-
-@CostRule(
-    id="gradient-of-masked-scatter",
-    ops=("aten.masked_scatter_backward",),
-    source="ATen/native/TensorAdvancedIndexing.cpp: masked_select, then zeros for what is missing",
-    example="torch.ops.aten.masked_scatter_backward(x, x > 0, [8])",
-    approximate=True,
-)
-def _gather_selected(call: OperationCall) -> OpCost:
-    """The gradient of the source of ``masked_scatter``: what was selected, and zeros for what was not."""
-    mask = _broadcast_mask(call)
-    return find_true(mask, int(mask.count_nonzero())) + ONE_KERNEL
-
-
-def _broadcast_mask(call: OperationCall) -> torch.Tensor:
-    """The mask, as large as what it selects from."""
-    mask: torch.Tensor = call.argument("mask")
-    shape = torch.broadcast_shapes(call.args[0].shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
-    return mask.expand(shape)
-
-
 @CostRule(
     id="shorten-rows",
     ops=("aten.embedding_renorm_",),
@@ -284,27 +258,18 @@ CostRule(
     approximate=True,
 )(lambda call: find_true(call.args[0], len(call.outputs[0]), into_result=True))
 
-CostRule(
+
+@CostRule(
     id="masked-select",
     ops=("aten.masked_select",),
     source="ATen/native/cuda/IndexKernel.cpp: index with the mask",
     example="x.masked_select(x > 0)",
     approximate=True,
-)(lambda call: find_true(_broadcast_mask(call), call.outputs[0].numel()) + one_kernel(call))
+)
+def _select(call: OperationCall) -> OpCost:
+    mask = torch.broadcast_tensors(call.args[0], call.argument("mask"))[1]  # type: ignore[no-untyped-call]  # not annotated
+    return find_true(mask, call.outputs[0].numel()) + one_kernel(call)
 
-CostRule(
-    id="read-along-dimension",
-    ops=("aten.gather", "aten.index_select", "aten.take"),
-    source="ATen/native/cuda/ScatterGatherKernel.cu, Indexing.cu: one kernel",
-    example="x.index_select(0, index)",
-)(one_kernel)
-
-CostRule(
-    id="embedding",
-    ops=("aten.embedding",),
-    source="ATen/native/Embedding.cpp: index_select by indices.reshape(-1), which copies what has gaps",
-    example="torch.nn.functional.embedding(index, torch.rand(3, 2, device='cuda'))",
-)(lambda call: _flattened(call.args[1]) + one_kernel(call))
 
 # Kernels and memory of an index_put that sorts.
 _IN_ORDER = LibraryWork(0, ANYTHING)
@@ -363,8 +328,8 @@ def _reduced(call: OperationCall) -> OpCost:
 
 
 CostRule(
-    id="put",
-    ops=("aten.masked_scatter_", "aten.masked_scatter"),
+    id="put-where-true",
+    ops=("aten.masked_scatter_",),
     source="ATen/native/cuda/IndexKernel.cpp: a prefix sum of the mask, then one kernel",
     example="x.masked_scatter_(x > 0, x)",
     approximate=True,

@@ -53,34 +53,6 @@ def _roll(call: OperationCall) -> OpCost:
 
 
 @CostRule(
-    id="range-between-tensors",
-    ops=("aten.linspace.*Tensor*", "aten.logspace.*Tensor*"),
-    source="ATen/native/RangeFactories.cpp: each end that is a tensor is read",
-    example="torch.linspace(value, value, 4, device='cuda')",
-)
-def _range_between_tensors(call: OperationCall) -> OpCost:
-    # A host tensor is a number already.
-    ends = [end for end in call.args[:2] if isinstance(end, torch.Tensor) and not call.is_on_host(end)]
-    reads = tuple(("d2h", end.element_size()) for end in ends)
-    return OpCost(waits=len(ends), copies=reads) + one_kernel(call)
-
-
-@CostRule(
-    id="isinf",
-    ops=("aten.isinf",),
-    source="ATen/native/TensorCompare.cpp: abs, then eq; a fill for integers",
-    example="torch.isinf(x)",
-    when=lambda call: not call.inputs[0].is_complex(),
-)
-def _isinf(call: OperationCall) -> OpCost:
-    (tensor,) = call.inputs
-    if not tensor.is_floating_point():
-        return OpCost(kernels_over(tensor))
-    # The absolute values are kept for the comparison.
-    return OpCost(2 * kernels_over(tensor), temporaries=(tensor.nbytes,))
-
-
-@CostRule(
     id="elementwise-loss",
     ops=("aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss"),
     source="ATen/native/Loss.cpp: the elements' losses in a temporary, then a reduction",

@@ -228,11 +228,15 @@ def _coalesce(call: OperationCall) -> OpCost:
 def _sorted(indices: torch.Tensor, values: torch.Tensor) -> OpCost:
     dims = len(indices)
     # Flattened by a product with the strides of the dimensions, and a sum. Two ranges, a sort, and what is
-    # unique, whose count is read; a sum of values; and the dimensions again.
+    # unique, whose count is read; a sum of values; and of each dimension a copy, a division, a difference.
+    again = dims if dims > 1 else 0
+    # The only dimension is cloned.
+    unique = indices.unique(dim=1)  # type: ignore[no-untyped-call]  # not annotated
+    copied = INDEX_BYTES * unique.shape[1] if again else indices.nbytes
     return OpCost(
-        launches=dims + 5 + int(prod(values.shape) > 0) + 3 * dims * int(dims > 1),
+        launches=dims + 5 + int(prod(values.shape) > 0) + 2 * again,
         waits=1,
-        copies=(("d2h", INDEX_BYTES),),
+        copies=(("d2h", INDEX_BYTES), *(("d2d", copied),) * dims),
         library=LibraryWork(0, THRUST),
     )
 
@@ -268,7 +272,8 @@ def _sparse_product(call: OperationCall) -> OpCost:
     copied = FREE if added is result else copied_within(result, added)
     made = OpCost(library=CUSPARSE) + (FREE if 1 in dense.stride() else contiguous(dense))
     if sparse.layout is not torch.sparse_coo:
-        return copied + made
+        # What is multiplied by 0 is not copied, as an H100 showed.
+        return copied + made if call.argument("beta", 1) else made
     # Rows and columns become int32; the memory that this takes is cuSPARSE's too.
     made += OpCost(2)
     # cuSPARSE writes by columns, to a copy of the result, which is copied back; a single one is bytes.

@@ -5,15 +5,17 @@ cuBLAS and cuDNN choose kernels by shapes, types and GPU. How many they are is k
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import inf
 
 import torch
 
 from simcuda.basis import operations
-from simcuda.costs.call import FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.costs.call import ANYTHING, FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
+from simcuda.costs.rules.kernels import one_kernel
 from simcuda.costs.rules.reducing import reduce
 from simcuda.costs.rules.rule import CostRule
 
@@ -131,6 +133,32 @@ def _convolution_gradients(call: OperationCall) -> OpCost:
         return cost
     others = (0, *range(2, gradient.dim()))
     return cost + reduce("sum", gradient, others, call.outputs[-1], call.profile)
+
+
+ATTENTION = ANYTHING | {"launches": (0, inf), "aten_launches": (1, inf), "allocations": (1, inf)}
+
+CostRule(
+    id="attention",
+    ops=("aten._scaled_dot_product_flash_attention_for_cpu",),
+    source="ATen/native/transformers/cuda/attention.cu: one kernel at least, which may leave out logsumexp",
+    example="torch.nn.functional.scaled_dot_product_attention(*[x.view(1, 1, 2, 4)] * 3)",
+    approximate=True,
+)(lambda call: replace(one_kernel(call), library=LibraryWork(0, ATTENTION)))
+
+
+CostRule(
+    id="fourier-to-real",
+    ops=("aten._fft_c2r",),
+    source="ATen/native/cuda/SpectralOps.cpp: cuFFT overwrites what it is given: a clone, unless other "
+    "dimensions are transformed before",
+    example="torch.fft.irfft(torch.fft.rfft(x))",
+    approximate=True,
+)(
+    lambda call: (
+        OpCost(library=LibraryWork(1, ANYTHING))
+        + (copied_within(call.args[0], call.args[0]) if len(call.argument("dim")) == 1 else FREE)
+    )
+)
 
 
 @CostRule(

@@ -103,25 +103,19 @@ def _count_nonzero(call: OperationCall) -> OpCost:
 
 
 @CostRule(
-    id="logsumexp",
-    ops=("aten.logsumexp",),
-    source="ATen/native/ReduceOps.cpp: amax; abs, eq, masked_fill; sub, exp, sum; log, add",
-    example="x.logsumexp(0)",
+    id="renorm",
+    ops=("aten.renorm", "aten.renorm_"),
+    source="ATen/native/Normalization.cpp: norms, of halves in single precision; a factor of each, a product",
+    example="x.view(2, 4).renorm(2, 0, 1)",
 )
-def _logsumexp(call: OperationCall) -> OpCost:
-    """The maxima, with infinite ones set to 0; the exponentials of the differences, and their sum."""
-    tensor, result = call.args[0], call.outputs[0]
-    dimensions = _dimensions(call, tensor)
-    if not tensor.numel():
-        return OpCost(2 * kernels_over(result))
-    maxima = reduce("extremum", tensor, dimensions, result, call.profile)
-    total = reduce("sum", tensor, dimensions, result, call.profile)
-    around = OpCost(
-        maxima.launches + 5 * kernels_over(result) + 2 * kernels_over(tensor),
-        passing=(result.nbytes, result.numel()),
-        temporaries=(result.nbytes, tensor.nbytes),
-    )
-    return around + total
+def _renorm(call: OperationCall) -> OpCost:
+    tensor = call.args[0]
+    dim = call.argument("dim") % tensor.dim()
+    dtype = torch.float32 if tensor.dtype in HALVES else tensor.dtype
+    norms = torch.empty(tensor.shape[dim], dtype=dtype, device="meta")
+    factors = norms.numel() * tensor.element_size() if dtype != tensor.dtype else 0
+    work = reduce("norm", tensor, (*range(dim), *range(dim + 1, tensor.dim())), norms, call.profile)
+    return OpCost(1 + kernels_over(tensor), temporaries=(norms.nbytes, factors)) + work
 
 
 def _dimensions(call: OperationCall, tensor: torch.Tensor) -> tuple[int, ...]:
