@@ -182,8 +182,13 @@ def _compare_by_sorting(call: OperationCall) -> OpCost:
         values = tuple(each.unique() for each in values)
         cost += OpCost(4, 2, (("d2h", INDEX_BYTES),) * 2)
     joined = torch.cat([each.reshape(-1) for each in values])
-    answers = ("d2d", joined.numel() - 1), ("h2d", TRUTH_BYTES), ("d2d", call.outputs[0].numel())
-    return cost + sort(joined, joined, 0) + OpCost(4, 1, answers, temporaries=(joined.nbytes,) * 2)
+    cost += OpCost(
+        4,
+        1,
+        (("d2d", joined.numel() - 1), ("h2d", TRUTH_BYTES), ("d2d", call.outputs[0].numel())),
+        temporaries=(joined.nbytes,) * 2,
+    )
+    return cost + sort(joined, joined, 0)
 
 
 @CostRule(
