@@ -190,6 +190,10 @@ class Machine:
         return block
 
     def _out_of_memory(self, device: int, nbytes: int) -> torch.OutOfMemoryError:
+        """Return the error of a request that could not be served, which is counted.
+
+        Its text is CUDA's, with what the device and this process have.
+        """
         allocator = self.allocators[device]
         self.ledger.out_of_memory()
         capacity = allocator.capacity

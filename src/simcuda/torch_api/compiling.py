@@ -102,7 +102,10 @@ class Compiler:
         self.patches.set(module, set_fullgraph_compiled_frame_count=lambda _: 0)
 
     def _run_eagerly(self, cleanups: list[Any] | None, caller: str) -> None:
-        """Mark what is counted from now on, until the ``cleanups`` of the call by a module run."""
+        """Mark what is counted from now on, until the ``cleanups`` of the call by a module run.
+
+        Backward passes that come later are marked too, each from its beginning to its end.
+        """
         # What flex_attention has compiled for itself has the gradients of its dense operations.
         if torch.is_grad_enabled() and caller != FLEX:
             self.machine.unsure_gradients[RUN_EAGERLY] = _UNBOUNDED

@@ -81,6 +81,11 @@ CostRule(
     example="torch.ops.aten.unfold_backward(torch.ones(2, 3, device='cuda'), [8], 0, 3, 2)",
 )
 def _unfold_backward(call: OperationCall) -> OpCost:
+    """Zeros, to which the parts are added.
+
+    Parts that overlap are found by a kernel from their places, which are a range. Others are written by one
+    copy through the view that made them.
+    """
     gradient, result, (dim, size, step) = call.args[0], call.outputs[0], call.args[2:]
     filled = OpCost(kernels_over(result))
     if step >= size:

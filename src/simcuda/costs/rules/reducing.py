@@ -109,6 +109,10 @@ def _count_nonzero(call: OperationCall) -> OpCost:
     example="x.view(2, 4).renorm(2, 0, 1)",
 )
 def _renorm(call: OperationCall) -> OpCost:
+    """Norms of all parts along a dimension, a factor of each, and one product.
+
+    The factors of halves have memory of their own, because norms are found in single precision.
+    """
     tensor = call.args[0]
     dim = call.argument("dim") % tensor.dim()
     dtype = torch.float32 if tensor.dtype in HALVES else tensor.dtype
