@@ -227,7 +227,7 @@ class LogSigmoidGradient(StandIn):
 
 @dataclass(frozen=True)
 class Bags(StandIn):
-    """Sums of embeddings, with what CUDA makes: the bag of each index, places for maxima alone."""
+    """Add up embeddings, and make CUDA's results: the bag of each index, places for maxima alone."""
 
     def _op(self, weight: Tensor, indices: Tensor, offsets: Tensor, *args: Any, **kwargs: Any) -> Any:
         result, bags, sizes, places = self.operation._op(weight, indices, offsets, *args, **kwargs)

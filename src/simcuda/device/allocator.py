@@ -219,9 +219,11 @@ class Allocator:
     def free(self, block: MemoryBlock) -> None:
         """Take a block back; where other streams use it, it is reused only after they have finished.
 
-        The uses that count are those given to ``record_stream``. A block that comes while another one is
-        handed out or taken back is taken after that one: the garbage collector runs where it likes, also
-        between two lines of this class.
+        The uses that count are those given to ``record_stream``.
+
+        A block that comes while another one is handed out or taken back is taken after that one.
+        The garbage collector runs where it likes, also between two lines of this class.
+        Without this it would change the order of free blocks under the one that is looked for.
         """
         if self._is_busy:
             self._given_meanwhile.append(block)

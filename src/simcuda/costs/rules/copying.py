@@ -81,7 +81,7 @@ CostRule(
     example="torch.ops.aten.unfold_backward(torch.ones(2, 3, device='cuda'), [8], 0, 3, 2)",
 )
 def _unfold_backward(call: OperationCall) -> OpCost:
-    """Zeros, to which the parts are added.
+    """Charge zeros, and the sum of the parts in them.
 
     Parts that overlap are found by a kernel from their places, which are a range. Others are written by one
     copy through the view that made them.

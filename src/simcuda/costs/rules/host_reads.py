@@ -173,7 +173,7 @@ def _compare_with_all(call: OperationCall) -> OpCost:
     approximate=True,
 )
 def _compare_by_sorting(call: OperationCall) -> OpCost:
-    """Values are joined, sorted, compared with their neighbours and put back in place.
+    """Sort the values of both together, and mark equal neighbours.
 
     The last value has no neighbour: its answer is a truth value of the host, which is copied with a wait. The
     answers to the others are copied beside it, and at the end those that were asked for into the result.

@@ -267,7 +267,7 @@ CostRule(
     approximate=True,
 )
 def _select(call: OperationCall) -> OpCost:
-    """Indices of what is true in the mask, which is as large as what it selects from, and one kernel."""
+    """Charge indices of a mask as large as the tensor, and one kernel that reads there."""
     mask = torch.broadcast_tensors(call.args[0], call.argument("mask"))[1]  # type: ignore[no-untyped-call]  # not annotated
     return find_true(mask, call.outputs[0].numel()) + one_kernel(call)
 

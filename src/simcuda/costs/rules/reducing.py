@@ -109,9 +109,10 @@ def _count_nonzero(call: OperationCall) -> OpCost:
     example="x.view(2, 4).renorm(2, 0, 1)",
 )
 def _renorm(call: OperationCall) -> OpCost:
-    """Norms of all parts along a dimension, a factor of each, and one product.
+    """Charge norms of all parts along a dimension, a factor of each, and one product.
 
     The factors of halves have memory of their own, because norms are found in single precision.
+    The formula of the gradient asks for the device, and is one of the host here.
     """
     tensor = call.args[0]
     dim = call.argument("dim") % tensor.dim()
