@@ -217,7 +217,7 @@ class Allocator:
         return taken
 
     def free(self, block: MemoryBlock) -> None:
-        """Take a block back; where other streams use it, it is reused only after they have finished.
+        """Take a block back, for reuse after the other streams that use it have finished.
 
         The uses that count are those given to ``record_stream``.
 

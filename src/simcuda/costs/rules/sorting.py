@@ -180,6 +180,6 @@ def _running(call: OperationCall) -> OpCost:
 
 
 def _is_short(call: OperationCall, most: int) -> bool:
-    """Return True if the dimension of an operation is no longer than ``most``."""
+    """Return whether the dimension of an operation has at most ``most`` elements."""
     tensor = call.args[0]
     return not tensor.dim() or bool(tensor.shape[call.argument("dim", -1)] <= most)
