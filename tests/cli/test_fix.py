@@ -83,7 +83,7 @@ def test_from_a_script_that_waits_to_a_closed_ticket(
     done = tickets("fix", "B1-PT-01")
     assert 0 == done.code, done.err
     # The line of the code as found is that of its commit, and not what stands there now.
-    assert "stream_syncs: 4  torch.ones(2, device='cuda').sum().item()" in done.out
+    assert "syncs: 4  torch.ones(2, device='cuda').sum().item()" in done.out
     now = (pinned.root / path).read_bytes()
     assert ADDED == [
         f"+{line}" for line in now.decode().splitlines() if line not in before.decode().splitlines()
