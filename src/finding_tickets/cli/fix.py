@@ -112,7 +112,7 @@ class FixTrial:
         self._register, self._stated, self._dry_run = register, document, dry_run
         before = document.remediation
         if before is None or verifier_of(document, register.root) is None:
-            hint = "tickets probe TARGET --draft SITE, or docs/tickets.md"
+            hint = f"tickets probe TARGET --for {self.id}, or docs/tickets.md"
             raise UsageError(f"{self.id} has no Remediation with run or a verifier", hint=hint)
         self._added = added_variants(self.id, before, register.root)
         claims = before.claims

@@ -33,6 +33,10 @@ class Statement:
     last_line: int = 0
     loops: int = field(default=0, compare=False)  # of its function, around it
 
+    def is_beside(self, other: Statement) -> bool:
+        """Return True for a statement of the same function."""
+        return (self.file, self.function) == (other.file, other.function)
+
     def __str__(self) -> str:
         """Return file and line."""
         return f"{self.file}:{self.line}"

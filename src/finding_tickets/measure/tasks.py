@@ -181,26 +181,13 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
 def code_of(path: FunctionPath, root: Path) -> tuple[str, str]:
     """Return the code of a function and of the rest of its file, without comments, docstrings and layout.
 
-    The function has no annotations of its arguments, and its own names are numbered. Both are empty where
-    there is no such function. The file is read, never imported.
+    Both are empty where there is no such function. The file is read, never imported.
     """
     tree, body, function = find_function(path, root)
     if tree is None or function is None:
         return "", ""
     body.remove(function)
-    names = {function.name: "f"}
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg):
-            node.annotation = None
-            names.setdefault(node.arg, f"v{len(names) - 1}")
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.setdefault(node.id, f"v{len(names) - 1}")
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg):
-            node.arg = names[node.arg]
-        elif isinstance(node, ast.Name):
-            node.id = names.get(node.id, node.id)
-    function.name, function.returns = "f", None
+    function.name = "f"
     return ast.unparse(function), ast.unparse(tree)
 
 

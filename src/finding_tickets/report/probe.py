@@ -193,7 +193,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     totals = {
         name: str(cost)
         for name, cost in probed.metrics.items()
-        if any(cost.values) and name != "raised" and (verbose or not any(cost.ranges))
+        if any(cost.values) and name != "raised" and (verbose or name == "syncs" or not any(cost.ranges))
     }
     if verbose and totals:
         sections = [TextSection("in all", list(totals.items()))]

@@ -24,7 +24,7 @@ from finding_tickets.register.load import Register
 from finding_tickets.report.document import MeasuredDocument, measured_documents
 from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, UNPROVEN_RULE, ReportRow, row_of
 from finding_tickets.report.text import counted
-from finding_tickets.report.verification import AFTER, BEFORE
+from finding_tickets.report.verification import AFTER, BEFORE, moved_text
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
@@ -408,13 +408,15 @@ def gains_text(row: ReportRow) -> str:
             continue
         law, fixed = before.laws.get(metric), after.laws.get(metric)
         most = "" if len(done.sweep) == 1 else "at most "
+        moved = moved_text(done) if metric == "syncs" and not new else ""
         if old < new:
             more.append(noun)
         elif old > new and law and fixed:
             was, now = _law_in_words(law), _law_in_words(fixed)
+            now += moved
             less.append(f"{was} {noun} became {now}" if was == law else f"{noun}: {was} became {now}")
         elif old > new:
-            less.append(f"{noun}: {most}{old:,} became {most}{new:,}")
+            less.append(f"{noun}: {most}{old:,} became {most}{new:,}{moved}")
     if less and more:
         less.append(f"in return more {' and '.join(more)}")
     return "; ".join(less)

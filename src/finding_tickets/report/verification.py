@@ -108,10 +108,7 @@ def _shortened(change: LawChange, verification: Verification) -> LawChange:
     before = change.before and change.before.replace(f"{NO_LAW}, ", "")
     after = change.after and change.after.replace(f"{NO_LAW}, ", "")
     if after == "0" and change.metric == "syncs":
-        # The fix may wait at another statement, which the ticket accepts.
-        for site in verification.variants[AFTER].sites:
-            if site.what in SYNCS:
-                after += f", {site.law or site.growth} moved to {site.file}:{site.line}"
+        after += moved_text(verification)
     if after != change.after:
         for claim in verification.claims:
             is_bound = claim.claimed.startswith("<") and " where " not in claim.claimed
@@ -119,6 +116,15 @@ def _shortened(change: LawChange, verification: Verification) -> LawChange:
                 after = claim.claimed
                 break
     return LawChange(change.metric, before, after)
+
+
+def moved_text(verification: Verification) -> str:
+    """Say how often the fix waits at other statements than its ticket's, which the ticket accepts."""
+    return "".join(
+        f", {site.law or site.growth} moved to {site.file}:{site.line}"
+        for site in verification.variants[AFTER].sites
+        if site.what in SYNCS
+    )
 
 
 def brief_reason(verification: Verification) -> str:

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from operator import gt
 from pathlib import Path
 
-from finding_tickets.claims.laws import CountedRun, Place, fit
+from finding_tickets.claims.laws import CountedRun, Place, Range, fit
 from finding_tickets.claims.metrics import ENDINGS, OF_STATEMENTS, SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.statements import (
@@ -123,13 +123,6 @@ class PlacedVariant:
             found.update(each for each, costs in counts.items() if metric in costs)
         return sorted(found)
 
-    def waits_in(self, there: Statement) -> list[Statement]:
-        """Return the statements that wait in the same function; module level counts as none."""
-        here = there.file, there.function
-        return [
-            each for each in self.costing("syncs") if there.function and (each.file, each.function) == here
-        ]
-
     def values(self, statements: Iterable[Statement | None], metric: str) -> list[int]:
         """Return what statements cost together, in each run."""
         statements = list(statements)
@@ -145,8 +138,11 @@ class PlacedVariant:
         for file, line, function, what, count in run.sites:
             if find_statement(self.code, file, line, function) in shown:
                 sites[file, line, function, what] = count
-        # A part of a modelled number is one, too, and how much of it is not known.
-        ranges = {name: (0, None) for name in metrics if name in run.ranges and metrics[name]}
+        # A part of a modelled number is one, too: how much of it is not known, unless there may only be more.
+        ranges: dict[str, Range] = {}
+        for name in metrics.keys() & run.ranges:
+            if metrics[name]:
+                ranges[name] = (metrics[name] if run.ranges[name][0] == run.metrics[name] else 0), None
         return CountedRun(run.at, metrics, sites, run.error, run.unknown, run.approximate, ranges)
 
 
@@ -177,8 +173,10 @@ def measure_place(
                 base = PlacedVariant(in_all[BASE], variants[BASE].code)
                 again, _ = _find_others(todo, base, fix, there, here)
                 new = {**again, **new}
+                left = _leave_out_known([*new, *moved], fix, base)
+                new = {each: new[each] for each in left if each in new}
                 # Of what was moved, what the base has as well may have more to do.
-                moved = _leave_out_known(moved, fix, base)
+                moved = [each for each in moved if each in left]
             if todo.is_closed:
                 new = _leave_out_later(new, fix, found.values([there], "syncs"))
             raced = fix.costing(RACED)
@@ -246,14 +244,23 @@ def _find_others(
     return new, may
 
 
-def _leave_out_known(moved: Sequence[Statement], fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
-    """Return the statements but for those that the base reaches by the same calls, in as many loops."""
-    there, left = base.waiting(None), []
-    known = match_statements(there, moved, fix.code)
-    for statement in moved:
-        before = there[known[statement]] if statement in known else None
-        is_known = before is not None and fix.callers(statement) <= base.callers(before)
-        if before is None or not is_known or statement.loops > before.loops:
+def _leave_out_known(anew: Sequence[Statement], fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
+    """Return the statements but for those of the base, and those in the place of as many waits of the base.
+
+    The base has a statement if the same calls reach it, in as many loops.
+    """
+    there, left = base.waiting(None), list[Statement]()
+    known = match_statements(there, fix.waiting(None), fix.code)
+    gone = [each for number, each in enumerate(there) if number not in known.values()]
+    for statement in anew:
+        if statement in known:
+            before = there[known[statement]]
+            is_known = statement.loops <= before.loops and fix.callers(statement) <= base.callers(before)
+        else:
+            waits = fix.values([each for each in anew if each.is_beside(statement)], "syncs")
+            most = base.values([each for each in gone if each.is_beside(statement)], "syncs")
+            is_known = not any([*map(gt, waits, most), *fix.values([statement], "hazards")])
+        if not is_known:
             left.append(statement)
     return left
 
@@ -276,9 +283,12 @@ def _say_no_less(
 ) -> str:
     """Say that what was moved waits as often as the place did; empty if it waits less.
 
-    One read may take the place of several: removed waits of the same function count as well.
+    One read may take the place of several: removed waits of the same function, or of loops at module level,
+    count as well.
     """
-    beside = found.waits_in(there)
+    beside = [each for each in found.costing("syncs") if each.is_beside(there)]
+    if not there.function:
+        beside = [each for each in beside if there.loops and each.loops]
     left = match_statements(beside, [each for each in fix.costing("syncs") if each not in moved], fix.code)
     gone = [each for number, each in enumerate(beside) if number not in left.values()]
     before, after = found.values({there, *gone}, "syncs"), fix.values(moved, "syncs")

@@ -81,12 +81,6 @@ class Plan:
         return tuple(dict.fromkeys(filter(None, files)))
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules of the work tree, by their dotted names, that variants are in."""
-        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
-        return tuple(module for module in here if not module.endswith(".py"))
-
-    @property
     def comparisons(self) -> tuple[ResultPair, ...]:
         """Return the pairs of results that the claims compare."""
         claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import errno
 import hashlib
 import linecache
 import os
@@ -25,7 +24,6 @@ from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.ground.statements import Statement
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.processes.server import NO_ROOM
 from finding_tickets.measure.tasks import Further
 from finding_tickets.model.verification import (
     Evidence,
@@ -62,7 +60,6 @@ MORE = 1.1
 """A fix that costs no more than this part of the code as found is not said to cost more."""
 LONGEST_LINE = 200
 """Letters of a line of code that are kept."""
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -626,5 +623,5 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskO
 def _trouble(error: OSError | RevisionError) -> str:
     """A measurement cannot be prepared; the message says why."""
     if isinstance(error, OSError):
-        return NO_ROOM if error.errno in _FULL else f"it cannot be prepared: {error.strerror or error}"
+        return f"it cannot be prepared: {error.strerror or error}"
     return str(error)
