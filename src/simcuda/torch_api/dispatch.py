@@ -214,14 +214,6 @@ class Dispatcher:
                 machine.raced(conflicts)
         return result
 
-    def _maker_of(self, traits: OperationTraits) -> int | None:
-        """Return the device on which C++ code makes a tensor from nothing, if that is known."""
-        if is_in_backward():
-            # A formula makes its constants where it works.
-            return self._last_device
-        # ``repeat`` finds the order of dimensions by ranges on the host.
-        return None if traits.op.startswith("aten.arange") else self._machine.current.maker
-
     def _run(
         self,
         traits: OperationTraits,
@@ -271,8 +263,10 @@ class Dispatcher:
             if traits.makes
             else bool(tags) and all(tag is not None and tag.floating for tag in tags)
         )
-        if floating and traits.makes:
-            known = self._maker_of(traits)
+        # ``repeat`` finds the order of dimensions by ranges on the host.
+        if floating and traits.makes and (is_in_backward() or "arange" not in traits.op):
+            # A formula makes its constants where it works.
+            known = self._last_device if is_in_backward() else machine.current.maker
             device = HOST if known is None else known
         # Remembered for what a formula makes from nothing.
         self._last_device = device
