@@ -34,7 +34,7 @@ if "numpy" in sys.modules:
 
 
 def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
-    """The ``workload`` of a verifier file; raises ``CannotMeasureError`` and what importing it raises.
+    """Return the ``workload`` of a verifier file; raise ``CannotMeasureError``, or errors of its import.
 
     If ``code`` is another folder than the root, the verifier imports from there first. Only what is beside it
     in a folder of verifiers comes from the root, as the verifier itself does.

@@ -1,4 +1,4 @@
-"""Measure one ticket: every variant at every point of the sweep, and whether costs differ from run to run.
+"""Measure one ticket: every variant at every point of the sweep. Refuse costs that differ from run to run.
 
 A verifier that is run on its own, with torch alone, prints the laws of the variants beside it. Nothing is
 isolated then and no claim is checked: that is what ``tickets verify`` does.
