@@ -88,7 +88,7 @@ def unpatched(who: str = "", *, only_ours: bool = False) -> Iterator[None]:
 
 
 def _owners(*, only_ours: bool) -> list[Any]:
-    """Return our own loaded modules and the classes that they define, and those of torch."""
+    """Return our own loaded modules with the classes that they define, and torch with its."""
     owners: list[Any] = [] if only_ours else [*MODULES, *CLASSES]
     # Of thousands of modules few are ours; the server is the main program.
     ours = (*OURS, "__main__")

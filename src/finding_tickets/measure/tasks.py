@@ -181,7 +181,7 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
 def code_of(path: FunctionPath, root: Path) -> tuple[str, str]:
     """Return the code of a function and the rest of its file, without comments, docstrings and layout.
 
-    Both are empty where there is no such function. The file is read, never imported.
+    Both are empty if the function does not exist. The file is read, never imported.
     """
     tree, body, function = find_function(path, root)
     if tree is None or function is None:

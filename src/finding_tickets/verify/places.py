@@ -245,7 +245,7 @@ def _find_others(
 
 
 def _leave_out_known(anew: Sequence[Statement], fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
-    """Return the statements but for those of the base, and those in the place of as many waits of the base.
+    """Return the statements that the base lacks, unless as many waits of the base are gone in their place.
 
     The base has a statement if the same calls reach it, in as many loops.
     """
