@@ -211,7 +211,8 @@ def test_what_two_tickets_run_alike_is_run_once(
     for number, within in enumerate(["", "", "within: train.py:step\n", "within: train.py:step\n"]):
         block = BLOCK.format(block=f"run: train.py\n{within}claims: {{found: {{syncs: 1}}}}")
         repository.ticket(f"A-{number}", more=block)
-    found = [done.verification for done in verify_all(repository, isolation).values()]
+    # They come as they end.
+    found = [done.verification for _, done in sorted(verify_all(repository, isolation).items())]
     verdicts = [each.verdict for each in found if each]
     assert [Verdict.REPRODUCED] * 2 + [Verdict.INCONCLUSIVE] * 2 == verdicts
     assert [2, 3] == [
