@@ -63,18 +63,18 @@ def styles(shown: Shown) -> list[bytes]:
 def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -> None:
     """Before and after, the line that waits with its source, and where a claim fails."""
     add(repository, "A-1", claims=EXPECTED, verifier=MORE_POINTS.format(ticket="A-1"))
-    brief = tickets(repository, "verify", "A-1", columns=130)
+    brief = tickets(repository, "verify", "A-1", columns=123)
     assert ExitCode.OK == brief.code
     # Two lines of progress come before.
     assert "A-1  failed: 1 of 3 claims about fix is false" == brief.lines[2]
     code = FOUND.split("\n")[4].strip()
-    # The longest code ends where the terminal does: 130 columns.
+    # The longest code ends where the terminal does: 123 columns.
     code_of_fix = "return torch.stack([tensor.sum() for tensor in tensors]).double().sum().i…"
     measured = "measured 1 at tensors=1, size=7 and at 5 more points (as expected: one read is needed)"
     assert [
         "syncs tensors -> 1",
-        f"found fixes/a_1/found.py:5 stream_syncs: tensors {code}",
-        f"fix fixes/a_1/fix.py:6 stream_syncs: 1 {code_of_fix}",
+        f"found fixes/a_1/found.py:5 syncs: tensors {code}",
+        f"fix fixes/a_1/fix.py:6 syncs: 1 {code_of_fix}",
         "4 claims: 3 hold, 1 is false as expected (-v lists them)",
         # At each of the six points, there is one sync where none is claimed.
         f"false fix.syncs[1]: claimed 0; {measured}",
