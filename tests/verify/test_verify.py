@@ -270,8 +270,8 @@ def test_nothing_is_kept_of_what_is_done(
     # compares.
     assert [4, 3, 2, 1, 0] == [row[0] for row in left]
     assert all(row[1] <= 3 * row[0] for row in left)
-    # Of the slow ticket and of the next two, found may have ended: its answer, and the files that it used. The
-    # last outcome is there with and without these, too. Of four tickets that are done there would be 16 more.
+    # Of the slow ticket and of the next two, found may have ended: its answer, and the files that it used.
+    # The last outcome is there with and without these, too. Of four done tickets there would be 16 more.
     assert all(row[2] <= 3 * 2 + 2 for row in left)
     assert [0, 2, 0, 1] == left[-1][1:]
     assert all(row[3] <= 2 and row[4] == 1 for row in left)
