@@ -311,6 +311,7 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
         if least <= shortest:
             break
         spare = SPARE_POINTS_OF_COMPLEX if size == max(SHORTEST_SUM) else SPARE_POINTS
+        # Of so few points no sum of so many terms, or more, is determined.
         if not found and len(values) < size + spare:
             return ()
         # A combination reaches the values where they depend on one another once those are divided out.

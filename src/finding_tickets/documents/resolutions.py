@@ -58,9 +58,9 @@ _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
 
 _OUTCOME_OF_STATUS: Mapping[str, Outcome] = {
-    "fixed": Outcome.FIXED,
-    "wont-fix": Outcome.WONT_FIX,
-    "invalid": Outcome.NOT_A_BUG,
+    Status.FIXED: Outcome.FIXED,
+    Status.WONT_FIX: Outcome.WONT_FIX,
+    Status.INVALID: Outcome.NOT_A_BUG,
 }
 
 _ORIGINAL = re.compile(r"(?:original|initial|previous|old|filed|was|before|from)(?:severity)?")

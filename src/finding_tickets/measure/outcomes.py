@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -103,11 +104,12 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
     another function that returns a value, that is noted. Functions of libraries are left out.
     """
 
-    def is_own(frame: FrameType) -> bool:
-        return belongs_to(root, Path(frame.f_code.co_filename))
+    @cache
+    def is_own(file: str) -> bool:
+        return belongs_to(root, Path(file))
 
     def is_program(frame: FrameType | None) -> bool:
-        if frame is None or frame.f_code.co_name not in PROGRAM or not is_own(frame):
+        if frame is None or frame.f_code.co_name not in PROGRAM or not is_own(frame.f_code.co_filename):
             return False
         # A library may call main. It may come from a module that only defines it.
         return frame.f_globals.get("__name__") == "__main__" or is_program(frame.f_back)
@@ -129,7 +131,7 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
         # Python asks this about every call of any function.
         if function not in PROGRAM and (caller is None or caller.f_code.co_name not in PROGRAM):
             return None
-        is_part = is_program(caller) and is_own(frame) and not function.startswith("<")
+        is_part = is_program(caller) and is_own(frame.f_code.co_filename) and not function.startswith("<")
         if not is_part and not is_program(frame):
             return None
         frame.f_trace_lines = False

@@ -57,11 +57,13 @@ class ProbedCost:
         return f"~{text} ({range_text(modelled)})" if modelled else text
 
 
+@dataclass(frozen=True)
 class SourceLine:
-    """A line of a file."""
+    """A line of a file, and the function that it is in."""
 
     file: str
     line: int
+    function: str
 
     @property
     def place(self) -> str:
@@ -73,9 +75,6 @@ class SourceLine:
 class CallingLine(SourceLine):
     """A line of the repository's own code that leads to a site in an installed package."""
 
-    file: str
-    line: int
-    function: str
     statement: str
 
 
@@ -83,9 +82,6 @@ class CallingLine(SourceLine):
 class ProbedSite(SourceLine):
     """A source line that waits, copies or allocates: its text, and how often it does so."""
 
-    file: str
-    line: int
-    function: str
     what: str
     text: str
     cost: ProbedCost
