@@ -15,7 +15,7 @@ from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOut
 from finding_tickets.measure.tasks import RUN, VARYING, CannotMeasureError, RunJob
 from finding_tickets.model.verification import CallCost, MeasuredRun
 from finding_tickets.register.budgets import CALLS, Budget
-from finding_tickets.verify.judge import answer_of
+from finding_tickets.verify.judge import parse_worker_result
 from finding_tickets.verify.places import Counts, add_cost, count_statements
 from finding_tickets.verify.plan import fill_template
 
@@ -110,7 +110,7 @@ def measure(targets: Sequence[Target], isolation: Isolation) -> list[Spending]:
 def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
     """Return the costs of all runs of a target. Raise CannotMeasureError if they cannot be relied on."""
     spending = Spending()
-    *runs, again = [_parse_run(outcome) for outcome in outcomes]
+    *runs, again = [parse_worker_result(outcome, _RUN) for outcome in outcomes]
     differ = [site for site in {*runs[0].sites} ^ {*again.sites} if site[3] in SYNCS]
     if differ:
         file, line, _, what, count = min(differ)
@@ -132,14 +132,6 @@ def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
             statement = find_statement(target.code, file, line, function)
             spending.largest[statement] = max(nbytes, spending.largest.get(statement, 0))
     return spending
-
-
-def _parse_run(outcome: TaskOutcome) -> MeasuredRun:
-    """Validate the result of a worker. Raise CannotMeasureError if it failed."""
-    run = answer_of(outcome, _RUN)
-    if isinstance(run, str):
-        raise CannotMeasureError(run)
-    return run
 
 
 def _count(cost: CallCost, code: Path, regions: dict[Statement, str]) -> Counts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from finding_tickets.cli.options import (
@@ -44,7 +45,18 @@ from finding_tickets.verify.judge import (
     trouble,
 )
 from finding_tickets.verify.plan import Plan, plan, verifier_of
-from finding_tickets.verify.verify import verify
+from finding_tickets.verify.verify import (
+    MeasuredPlan,
+    Planned,
+    Settings,
+    Verified,
+    conclude,
+    is_unchanged,
+    plan_each,
+    results_folder,
+    run_all,
+    with_meter,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +82,9 @@ def fix(
         if not sound:
             return code
         trial = FixTrial(register, sound[0], moved or (), dry_run=dry_run)
-        settings = how.settings(register, amend=trial.amend, record=not dry_run)
+        settings = how.settings(register, outcomes=True, record=not dry_run)
         say(f"measuring {trial.id}")
-        (done,) = verify([trial.document], isolation, settings)
+        done = trial.measure(isolation, settings)
     if done.error:
         raise done.error
     change, shown = trial.change, done.verification
@@ -124,18 +136,35 @@ class FixTrial:
         update["moved"] = (*before.moved, *self._moved)
         self.document = document.model_copy(update={"remediation": before.model_copy(update=update)})
 
-    def amend(self, todo: Plan, measured: MeasuredTicket) -> tuple[Document, Plan] | None:
-        """The ticket and its plan with the claims that hold for the fix, written to its file.
+    def measure(self, isolation: Isolation, settings: Settings) -> Verified:
+        """Measure the work tree as the fix. Write the claims that hold for it to the file of the ticket.
 
-        None where found or the fix could not be measured.
+        Nothing is written or recorded where found or the fix could not be measured.
 
         Raises:
             GateError: A claim about the code as found is false, or the fix changes nothing.
             BadDataError: The file cannot be edited so that it reads back.
         """
-        before = self._stated.remediation
-        if before is None or any(trouble(name, measured, todo.claims) for name in (FOUND, FIX)):
-            return None
+        planned: Planned = {}
+        for unmeasured in plan_each([self.document], settings, planned):
+            return unmeasured
+        settings = with_meter(isolation, settings)
+        with results_folder(isolation) as folder:
+            (work,) = run_all(planned, isolation, settings, folder)
+        measured, claims = work.measured, work.plan.claims
+        # Of a place, what is unchanged still waits: that refuses it.
+        is_tried = work.plan.place or not is_unchanged(work)
+        if measured and is_tried and not any(trouble(name, measured, claims) for name in (FOUND, FIX)):
+            self._write_claims(work, measured)
+        if self.change is None:
+            settings = replace(settings, record=False)
+        return conclude(work, isolation, settings)
+
+    def _write_claims(self, work: MeasuredPlan, measured: MeasuredTicket) -> None:
+        """Write the claims that hold for the fix to the file of the ticket, and plan with them."""
+        before, todo = self._stated.remediation, work.plan
+        if before is None:
+            return
         for one in check([each for each in before.claims if each.variant == FOUND], measured):
             if one.is_surprise:
                 message = (
@@ -166,9 +195,11 @@ class FixTrial:
         moved = [each.stated for each in self._moved]
         entries: dict[str, Any] = {"variants": self._added, "claims": {FIX: values} if values else {}}
         entries["moved"] = moved
-        document = self._written(before, {key: each for key, each in entries.items() if each})
-        found = plan(document, self._register.root.resolve())
-        return (document, found) if found else None
+        work.document = self._written(before, {key: each for key, each in entries.items() if each})
+        stated = plan(work.document, self._register.root.resolve())
+        if stated:
+            unstated = [claim for claim in todo.claims if claim.id == OUTCOME]
+            work.plan = replace(stated, claims=(*stated.claims, *unstated))
 
     def _written(self, before: Remediation, entries: dict[str, Any]) -> Document:
         """Write the entries to the file of the Remediation. Return the document as it is afterwards."""

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import filecmp
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
-from shutil import copytree
-from typing import Any
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
-from finding_tickets.measure import tasks
-from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.model.verification import MeasuredTicket
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import SAME_RESULT
-from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
+from finding_tickets.verify.judge import FIX, FOUND, check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import (
-    AGREEMENTS,
+    NOT_COMPARABLE,
+    MeasuredPlan,
+    Planned,
     Settings,
-    comparison,
     draw_seed,
-    join,
     name_of_part,
     results_folder,
+    run_all,
+    with_meter,
 )
 
 # Their fault lies in what they leave: where that is what the fix leaves, there is none.
@@ -107,29 +103,58 @@ def audit(
         settings = replace(settings, seed=draw_seed())
     for document in documents:
         try:
-            with results_folder(isolation) as folder:
-                yield plan_audit(document, settings, folder).run(isolation, cheats)
+            yield _audit(document, isolation, settings, cheats)
         except CannotAuditError as reason:
             yield Audited(document, reason=str(reason))
         except BadDataError as error:
             yield Audited(document, error=error.in_file(document.path))
 
 
-def plan_audit(document: Document, settings: Settings, folder: Path) -> Audit:
-    """Plan an audit: what to measure, the variant that cheats replace, and where the code as found is.
-
-    That variant is the fix, or else the first one that is claimed to give the results of the code as found: a
-    ticket that keeps its code has no fix, but may have other variants whose results are compared.
+def _audit(document: Document, isolation: Isolation, settings: Settings, cheats: Sequence[Cheat]) -> Audited:
+    """Measure every cheat in the place of the subject, and say what caught it.
 
     Raises:
-        BadDataError: Something is wrong with the document.
-        CannotAuditError: There is nothing to put a cheat in the place of, or a revision is missing.
+        BadDataError: Something is wrong with the document, or a claim has no meaning on the sweep.
+        CannotAuditError: There is nothing to cheat on, or the fix itself would not pass in their place.
     """
     todo = plan(document, settings.root, settings.overrides, settings.verifiers)
-    if todo is None:
-        raise CannotAuditError("it has no verifier")
-    if todo.trouble:
-        raise CannotAuditError(todo.trouble)
+    if todo is None or todo.trouble:
+        raise CannotAuditError(todo.trouble if todo and todo.trouble else "it has no verifier")
+    subject = _find_subject(todo)
+    try:
+        found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
+    except RevisionError as error:
+        raise CannotAuditError(str(error)) from None
+    # The compiler sees the wrapper of a cheat.
+    claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric != "graph_breaks"]
+    needed = {subject, *(claim.value for claim in claims if claim.metric == SAME_RESULT)}
+    variants = {name: source for name, source in todo.variants.items() if name in needed}
+    todo = replace(todo, variants=variants, claims=tuple(claims), seed=settings.seed)
+    planned: Planned = {}
+    for name in (HONEST, *(cheat.id for cheat in cheats)):
+        planned[name] = document, replace(todo, cheats={subject: {"cheat": name, "found": found}})
+    with results_folder(isolation) as folder:
+        trials = {}
+        for trial in run_all(planned, isolation, with_meter(isolation, settings), folder):
+            trials[trial.key] = trial
+        honest = trials[HONEST]
+        alone = _try(Cheat(HONEST, "", ""), honest, honest, subject)
+        if alone.fate is not Fate.MISSED:
+            why = alone.reason or f"not as expected: {', '.join(alone.by)}"
+            raise CannotAuditError(f"{subject} itself does not pass with seed {settings.seed}: {why}")
+        tried = [_try(cheat, trials[cheat.id], honest, subject) for cheat in cheats]
+    return Audited(document, subject, tuple(tried))
+
+
+def _find_subject(todo: Plan) -> str:
+    """Return the variant that cheats replace.
+
+    It is the fix, or else the first one that is claimed to give the results of the code as found: a ticket
+    that keeps its code has no fix, but may have other variants whose results are compared.
+
+    Raises:
+        CannotAuditError: There is nothing to put a cheat in the place of.
+    """
     if todo.run:
         raise CannotAuditError(
             "it runs what is there already: cheats take the place of a function that a verifier calls"
@@ -142,118 +167,38 @@ def plan_audit(document: Document, settings: Settings, folder: Path) -> Audit:
         raise CannotAuditError(
             "it needs the code as found, and a fix or another variant that is claimed to do the same"
         )
-    # The compiler sees the wrapper of a cheat.
-    claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric != "graph_breaks"]
-    needed = {subject, *(claim.value for claim in claims if claim.metric == SAME_RESULT)}
-    variants = {name: source for name, source in todo.variants.items() if name in needed}
-    try:
-        found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
-    except RevisionError as error:
-        raise CannotAuditError(str(error)) from None
-    todo = replace(todo, variants=variants, claims=tuple(claims), seed=settings.seed)
-    return Audit(document, todo, subject, found, settings, folder)
+    return subject
 
 
-@dataclass(frozen=True)
-class Audit:
-    """The audit of one document. Results of variants and cheats are in ``folder``, below their names."""
+def _try(cheat: Cheat, trial: MeasuredPlan, honest: MeasuredPlan, subject: str) -> Tried:
+    """Say what became of a cheat.
 
-    document: Document
-    plan: Plan
-    subject: str
-    found: Mapping[str, Any]
-    settings: Settings
-    folder: Path
+    Raises:
+        BadDataError: A claim has no meaning on the sweep.
+    """
+    if trial.error:
+        raise trial.error
+    if trial.measured is None:
+        # The meter refuses what it cannot measure, and names the variant. The verifier may end on what only
+        # the cheat leaves behind, and so may the comparison: with the fix they went on.
+        refused = (f"{subject}: ", f"{subject} at ", f"{trial.plan.verifier}:", f"{NOT_COMPARABLE}: ")
+        if trial.reason.startswith(refused):
+            return Tried(cheat, Fate.CAUGHT, ("meter",), trial.reason.partition(": ")[2])
+        return Tried(cheat, Fate.UNTRIED, (), trial.reason)
+    against = [claim for claim in check(trial.plan.claims, trial.measured) if not claim.as_expected]
+    if against:
+        # A claim that cannot be checked is as good as false.
+        unchecked = [claim.measured for claim in against if claim.holds is None]
+        by = tuple(claim.id for claim in against)
+        return Tried(cheat, Fate.CAUGHT, by, unchecked[0] if unchecked else "")
+    if cheat.id in WRONG_RESULT and _leave_the_same(trial, honest, subject):
+        return Tried(cheat, Fate.HARMLESS, (), "what it leaves is what the fix leaves")
+    return Tried(cheat, Fate.MISSED)
 
-    def run(self, isolation: Isolation, cheats: Sequence[Cheat]) -> Audited:
-        """Measure every cheat in the place of the subject, and say what caught it.
 
-        Raises:
-            BadDataError: A claim has no meaning on the sweep.
-            CannotAuditError: The fix itself would not pass in their place, or has no code.
-        """
-        names = [HONEST, *(cheat.id for cheat in cheats)]
-        outcomes = dict(isolation.run(self._tasks(names)))
-        trials = {name: self._join(name, outcomes) for name in names}
-        self._compare(isolation, trials)
-        honest = self._try(Cheat(HONEST, "", ""), trials[HONEST])
-        if honest.fate is not Fate.MISSED:
-            why = honest.reason or f"not as expected: {', '.join(honest.by)}"
-            seed = self.settings.seed
-            raise CannotAuditError(f"{self.subject} itself does not pass with seed {seed}: {why}")
-        tried = [self._try(cheat, trials[cheat.id]) for cheat in cheats]
-        return Audited(self.document, self.subject, tuple(tried))
-
-    def _tasks(self, names: Sequence[str]) -> dict[str, Task]:
-        """Return the task of each cheat, and of each variant that the subject is compared with."""
-        jobs = self.plan.jobs(self.settings.meter)
-        own = jobs.pop(self.subject)
-        todo = {}
-        for name in names:
-            payload = {"job": own, "cheat": name, "found": self.found}
-            todo[name] = self.settings.task(tasks.CHEAT, payload, Path(own.code))
-        for name, job in jobs.items():
-            todo[name] = self.settings.task(tasks.TARGET, job, Path(job.code))
-        for name, task in todo.items():
-            (self.folder / name).mkdir()
-            todo[name] = replace(task, kept=str(self.folder / name))
-        return todo
-
-    def _join(self, cheat: str, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
-        """Return what was measured with a cheat as if it were one, or why something did not run."""
-        measured = []
-        for variant in self.plan.variants:
-            outcome = outcomes[cheat if variant == self.subject else variant]
-            answer = answer_of(outcome, MEASURED)
-            if isinstance(answer, str):
-                return answer
-            measured.append(answer)
-        return join(self.plan, measured)
-
-    def _compare(self, isolation: Isolation, trials: dict[str, MeasuredTicket | str]) -> None:
-        """Add to each trial the outcomes of comparing its results."""
-        todo = {}
-        for cheat, measured in trials.items():
-            if not self.plan.comparisons or isinstance(measured, str):
-                continue
-            given = self.folder / f"{cheat} compared"
-            for variant in self.plan.variants:
-                results = self.folder / (cheat if variant == self.subject else variant)
-                copytree(results, given / name_of_part(self.plan, variant), copy_function=os.link)
-            task = self.settings.task(tasks.COMPARISON, comparison(self.plan, measured), self.plan.root)
-            todo[cheat] = replace(task, given=str(given))
-        for cheat, outcome in isolation.run(todo):
-            agreements, measured = answer_of(outcome, AGREEMENTS), trials[cheat]
-            # Where the comparison itself failed, a claim about it cannot be checked.
-            if isinstance(measured, MeasuredTicket) and not isinstance(agreements, str):
-                trials[cheat] = measured.model_copy(update={"agreements": agreements})
-
-    def _try(self, cheat: Cheat, measured: MeasuredTicket | str) -> Tried:
-        """Say what became of a cheat.
-
-        Raises:
-            BadDataError: A claim has no meaning on the sweep.
-        """
-        if isinstance(measured, str):
-            # The meter refuses what it cannot measure, and names the variant. The verifier may end on what
-            # only the cheat leaves behind: with the fix it went on.
-            if measured.startswith((f"{self.subject}: ", f"{self.subject} at ", f"{self.plan.verifier}:")):
-                return Tried(cheat, Fate.CAUGHT, ("meter",), measured.partition(": ")[2])
-            return Tried(cheat, Fate.UNTRIED, (), measured)
-        against = [claim for claim in check(self.plan.claims, measured) if not claim.as_expected]
-        if against:
-            # A claim that cannot be checked is as good as false.
-            unchecked = [claim.measured for claim in against if claim.holds is None]
-            by = tuple(claim.id for claim in against)
-            return Tried(cheat, Fate.CAUGHT, by, unchecked[0] if unchecked else "")
-        if cheat.id in WRONG_RESULT and self._left_the_same(cheat.id):
-            return Tried(cheat, Fate.HARMLESS, (), "what it leaves is what the fix leaves")
-        return Tried(cheat, Fate.MISSED)
-
-    def _left_the_same(self, cheat: str) -> bool:
-        """Return whether a cheat left the results and arguments that the fix left, to the last byte."""
-        files = [file.name for file in (self.folder / HONEST).iterdir()]
-        _, different, missing = filecmp.cmpfiles(
-            self.folder / HONEST, self.folder / cheat, files, shallow=False
-        )
-        return bool(files) and not different and not missing
+def _leave_the_same(one: MeasuredPlan, two: MeasuredPlan, subject: str) -> bool:
+    """Return True if both left the same results and arguments, to the last byte."""
+    part = name_of_part(one.plan, subject)
+    files = [file.name for file in (two.results / part).glob("*")]
+    _, different, missing = filecmp.cmpfiles(two.results / part, one.results / part, files, shallow=False)
+    return bool(files) and not different and not missing

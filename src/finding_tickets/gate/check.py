@@ -325,7 +325,7 @@ def _verify(jobs: Sequence[tuple[Document, Settings]], isolation: Isolation) -> 
         found += plan_each([document], settings, planned)
     if planned:
         # They differ in what is planned; root, meter and limits are the same.
-        found += [done for _, done in measure(planned, isolation, jobs[0][1])]
+        found += measure(planned, isolation, jobs[0][1])
     return {done.document.id.value: done for done in found}
 
 

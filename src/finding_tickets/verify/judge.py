@@ -24,6 +24,7 @@ from finding_tickets.claims.language import GROWTH, check_variables, parse_condi
 from finding_tickets.claims.laws import span
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.processes.isolation import TaskOutcome
+from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import (
     ClaimResult,
@@ -65,14 +66,14 @@ def claim_same_result(claim_id: str, line: int = 1) -> Claim:
     )
 
 
-def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
-    """Validate the answer of a worker; return it, or why there is none."""
+def parse_worker_result(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T:
+    """Validate the result of a worker. Raise CannotMeasureError with the reason if there is none."""
     if outcome.reason is not None:
-        return outcome.reason
+        raise CannotMeasureError(outcome.reason)
     try:
         return kind.validate_python(outcome.value)
     except ValidationError as error:
-        return f"invalid result from the worker: {error.errors()[0]['msg']}"
+        raise CannotMeasureError(f"invalid result from the worker: {error.errors()[0]['msg']}") from None
 
 
 def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:

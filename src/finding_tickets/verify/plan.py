@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE, located, parse_conditions
 from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
@@ -72,6 +72,8 @@ class Plan:
     further: Further = ""  # the points that are added to those of the sweep
     differs: tuple[str, ...] = ()  # what may differ between found and fix, of what is run
     data: tuple[str, ...] = ()  # the files and folders that it needs and that git has not
+    # The cheats that take the place of variants: what a job for one has beside that of the variant.
+    cheats: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ class Plan:
                 folders[name] = str(checkouts.files(revision))
         return folders
 
-    def jobs(self, meter: str) -> dict[str, Job]:
+    def jobs(self, meter: str, *, operations: bool = False) -> dict[str, Job]:
         """Return the job for each variant by its name; each gets its own process."""
         traced = {claim.variant for claim in self.claims if claim.metric == "graph_breaks"}
         kept = {name for each in self.comparisons for name in (each.variant, each.target)}
@@ -118,11 +120,12 @@ class Plan:
                 keeps=name in kept,
                 seed=self.seed,
                 further=self.further,
+                operations=operations,
             )
             for name, source in self.variants.items()
         }
 
-    def run_jobs(self, meter: str) -> dict[str, RunJob]:
+    def run_jobs(self, meter: str, *, operations: bool = False) -> dict[str, RunJob]:
         """Return the job for each variant at each point, by the variant and the index of the point.
 
         The first point is run twice on the simulated device, to find costs that differ.
@@ -146,6 +149,7 @@ class Plan:
                     own_lines=self.place is not None,
                     with_chains=self.place is not None,
                     keeps=str(place) if self.comparisons else "",
+                    operations=operations,
                 )
             if meter == "simulated" and name != BASE:
                 keeps = AGAIN if self.comparisons else ""

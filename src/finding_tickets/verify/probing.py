@@ -26,13 +26,13 @@ from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.ground.git import untracked_among
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
-from finding_tickets.measure.tasks import PROBE, TRACE, At, RunJob
+from finding_tickets.measure.tasks import PROBE, TRACE, At, CannotMeasureError, RunJob
 from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
 from finding_tickets.register.files import state_of
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import collect_files
-from finding_tickets.verify.judge import answer_of
+from finding_tickets.verify.judge import parse_worker_result
 
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 PRELOAD_FOR_TRACES = (*PRELOADED, "finding_tickets.measure.recorded")
@@ -225,11 +225,13 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed:
         ((_, outcome),) = isolation.run({request.target: task})
     if isinstance(outcome.value, dict) and "wrong" in outcome.value:
         raise UsageError(str(outcome.value["wrong"]))
-    answer = answer_of(outcome, _PROBED)
-    if isinstance(answer, str):
+    try:
+        answer = parse_worker_result(outcome, _PROBED)
+    except CannotMeasureError as error:
         if interrupts:
-            raise KeyboardInterrupt("nothing was counted: what ran could not be stopped between operations")
-        raise UnreachableError(f"not measured: {answer}", file=request.target)
+            message = "nothing was counted: what ran could not be stopped between operations"
+            raise KeyboardInterrupt(message) from None
+        raise UnreachableError(f"not measured: {error}", file=request.target) from None
     used = collect_files([outcome], request.root)
     data = untracked_among(request.root, [file for file in used if not file.endswith(".py")])
     probed = replace(answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts))
@@ -364,25 +366,17 @@ def read_traces(
 
     With ``only_lines`` nothing is compared with the simulation, which takes longer than to read.
     """
-    about = {"root": str(root), "only_lines": only_lines}
-    tasks = {
-        str(file): Task(
-            target=TRACE,
-            payload={**about, "file": str(file.resolve()), "target": str(file)},
-            root=root,
-            timeout=timeout,
-            memory=memory,
-        )
-        for file in files
-    }
+    tasks = {}
+    for file in files:
+        where = {"root": str(root), "file": str(file.resolve()), "target": str(file)}
+        payload = {**where, "only_lines": only_lines}
+        tasks[file] = Task(target=TRACE, payload=payload, root=root, timeout=timeout, memory=memory)
     # Tasks are removed as they end.
-    names = list(tasks)
     outcomes = dict(isolation.run(tasks))
-    for name in names:
-        answer = answer_of(outcomes[name], _TRACED)
-        if isinstance(answer, str):
-            value = outcomes[name].value
+    for file in files:
+        try:
+            yield parse_worker_result(outcomes[file], _TRACED)
+        except CannotMeasureError as error:
+            value = outcomes[file].value
             wrong = value.get("wrong") if isinstance(value, dict) else None
-            yield BadDataError(str(wrong or answer), file=name)
-        else:
-            yield answer
+            yield BadDataError(str(wrong or error), file=str(file))

@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.ground.statements import Statement
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.tasks import Further
+from finding_tickets.measure.tasks import CannotMeasureError, Further
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
@@ -43,18 +43,19 @@ from finding_tickets.verify.judge import (
     FIX,
     FOUND,
     MEASURED,
-    answer_of,
     claim_same_result,
     judge,
     open_claims,
+    parse_worker_result,
 )
 from finding_tickets.verify.places import PlacedRuns, find_place, measure_place
-from finding_tickets.verify.plan import AGAIN, BASE, WHOLE, Plan, plan
+from finding_tickets.verify.plan import AGAIN, BASE, WHOLE, Plan, plan, stated_in
 
 _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 # Names the comparison among the parts of a ticket that are measured: no variant is called that.
 COMPARED = ""
+NOT_COMPARABLE = "results cannot be compared"
 OTHER_COSTS = ("syncs", "implicit_syncs", "launches", "h2d", "h2d_bytes", "d2h", "d2h_bytes", "peak_bytes")
 MORE = 1.1
 """A fix that costs no more than this part of the code as found is not said to cost more."""
@@ -84,11 +85,8 @@ class Settings:
     # Whether to compare what found and fix leave behind, of what is run, and to refuse every new wait. By
     # default a difference and a rare wait are no fault of a ticket that is closed as fixed: code goes on.
     outcomes: bool | None = None
-    # Makes another document and plan of those that were measured, before these are judged and recorded; or
-    # nothing, and then nothing is recorded.
-    amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
 
-    def task(self, target: str, payload: Any = None, code: Path | None = None) -> Task:
+    def task(self, target: str, payload: Any, **more: Any) -> Task:
         """Return the task of a worker within these limits."""
         return Task(
             target=target,
@@ -96,8 +94,8 @@ class Settings:
             root=self.root,
             timeout=self.timeout,
             memory=self.memory,
-            code=code,
             alone=self.meter == "cuda",
+            **more,
         )
 
 
@@ -113,7 +111,25 @@ class Verified:
 
 
 Planned = dict[str, tuple[Document, Plan]]
-Queue = dict[tuple[str, str], Task]
+
+
+@dataclass
+class MeasuredPlan:
+    """A plan that is being measured, or was: its tasks by their names, and the outcomes that have arrived.
+
+    In the end there is what was ``measured``, or the ``reason`` why nothing was, or what is wrong with the
+    document.
+    """
+
+    key: str  # in what was planned
+    document: Document
+    plan: Plan
+    results: Path  # the folder of what its variants returned
+    tasks: dict[str, Task] = field(default_factory=dict)
+    outcomes: dict[str, TaskOutcome] = field(default_factory=dict)
+    measured: MeasuredTicket | None = None
+    reason: str = ""
+    error: BadDataError | None = None
 
 
 def verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> Iterator[Verified]:
@@ -121,7 +137,7 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
     planned: Planned = {}
     yield from plan_each(documents, settings, planned)
     if planned:
-        yield from (done for _, done in measure(planned, isolation, settings))
+        yield from measure(planned, isolation, settings)
 
 
 def plan_each(documents: Iterable[Document], settings: Settings, planned: Planned) -> Iterator[Verified]:
@@ -138,34 +154,38 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
         elif todo.trouble:
             yield Verified(document, inconclusive(todo, settings, todo.trouble))
         else:
-            if settings.outcomes is not False:
-                todo = with_outcomes(todo)
-            if settings.outcomes is None and not settings.amend:
-                todo = replace(todo, is_closed=is_fixed(status_of(document), outcome_of(document)))
-            todo = replace(todo, seed=settings.seed, further=settings.further, excused=settings.excused)
+            run, claims = todo.run, todo.claims
+            has_both = todo.variants.keys() >= {*DECIDING}
+            if run and run.kind != "test" and has_both and settings.outcomes is not False:
+                # Found and fix leave the same behind.
+                claims += (claim_same_result(OUTCOME, run.line),)
+            todo = replace(
+                todo,
+                claims=claims,
+                is_closed=settings.outcomes is None and is_fixed(status_of(document), outcome_of(document)),
+                seed=settings.seed,
+                further=settings.further,
+                excused=settings.excused,
+            )
             planned[document.path] = document, todo
 
 
-def with_outcomes(todo: Plan) -> Plan:
-    """Return the plan with a claim that found and fix leave the same behind, of what is run."""
-    if todo.run is None or todo.run.kind == "test" or not todo.variants.keys() >= {*DECIDING}:
-        return todo
-    return replace(todo, claims=(*todo.claims, claim_same_result(OUTCOME, todo.run.line)))
+def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[Verified]:
+    """Measure what was planned, judge each as soon as it is done, and record it.
 
-
-def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[tuple[str, Verified]]:
-    """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots.
-
-    Finished plans are taken out of ``planned``: there may be thousands, and nothing of them is kept here.
+    Plans may be of several roots. They are taken out of ``planned``: there may be thousands, and nothing of
+    those that are done is kept here.
 
     Raises:
         UnreachableError: The disk has no space for temporary files.
     """
     settings = with_meter(isolation, settings)
     with results_folder(isolation) as folder:
-        for key, done in VerificationRun(planned, isolation, settings, folder).measure_all():
-            del planned[key]
-            yield key, done
+        for work in run_all(planned, isolation, settings, folder):
+            shutil.rmtree(work.results, ignore_errors=True)
+            done = conclude(work, isolation, settings)
+            del work
+            yield done
 
 
 @contextmanager
@@ -236,195 +256,134 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
     return replace(settings, meter=chosen.value or settings.meter)
 
 
-@dataclass
-class PlanAtWork:
-    """A plan that is being measured: its tasks by their names, and the outcomes that have arrived."""
+def run_all(
+    planned: Planned, isolation: Isolation, settings: Settings, folder: Path
+) -> Iterator[MeasuredPlan]:
+    """Run the variants of all plans, each in a process of its own, compare results, and yield what is done.
 
-    document: Document
-    todo: Plan
-    results: Path  # the folder of what its variants returned
-    tasks: dict[str, Task]
-    outcomes: dict[str, TaskOutcome] = field(default_factory=dict)
-    measured: MeasuredTicket | str = ""
-
-
-@dataclass
-class VerificationRun:
-    """Measures the variants of all plans, each in a process of its own, and compares results."""
-
-    _planned: Planned
-    _isolation: Isolation
-    _settings: Settings
-    _folder: Path
+    What several plans run alike is run once for all of them. If it fails, it is run for each, because the
+    reason names the ticket.
+    """
+    works: dict[str, MeasuredPlan] = {}
+    queue: dict[tuple[str, str], Task] = {}
+    firsts: dict[str, tuple[str, str]] = {}
     # Tasks that another one answers, by that one.
-    _alike: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
-
-    def measure_all(self) -> Iterator[tuple[str, Verified]]:
-        """Measure all plans, and yield the result of each as soon as it is there, by its key.
-
-        What several tickets run alike is run once for all of them. If it fails, it is run for each, because
-        the reason names the ticket.
-        """
-        works: dict[str, PlanAtWork] = {}
-        queue: Queue = {}
-        yield from self._begin_all(works, queue)
-        for first, outcome in self._isolation.run(queue):
-            kept = works[first[0]].tasks[first[1]].kept
-            for key, name in [first, *self._alike.pop(first, ())]:
-                work = works[key]
-                if (key, name) != first:
-                    if outcome.reason:
-                        queue[key, name] = work.tasks[name]
-                        continue
-                    _link_results(kept, work.tasks[name])
-                work.outcomes[name] = outcome
-                if len(work.outcomes) < len(work.tasks):
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for key in list(planned):
+        work = _begin(key, *planned.pop(key), settings, folder)
+        if not work.tasks:
+            yield work
+            continue
+        works[key] = work
+        for name in work.tasks:
+            first = firsts.setdefault(_signature(work.tasks[name]), (key, name))
+            if first == (key, name):
+                queue[first] = work.tasks[name]
+            else:
+                alike.setdefault(first, []).append((key, name))
+    del firsts
+    for first, outcome in isolation.run(queue):
+        kept = works[first[0]].tasks[first[1]].kept
+        for key, name in [first, *alike.pop(first, ())]:
+            work = works[key]
+            if (key, name) != first:
+                if outcome.reason:
+                    queue[key, name] = work.tasks[name]
                     continue
-                comparing = self._comparison(work)
-                if comparing:
-                    queue[key, COMPARED] = work.tasks[COMPARED] = comparing
-                else:
-                    # Nothing keeps what is done while the caller works on it.
-                    del work
-                    yield key, self._end(works.pop(key))
-
-    def _begin_all(self, works: dict[str, PlanAtWork], queue: Queue) -> Iterator[tuple[str, Verified]]:
-        """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys.
-
-        A task that a different task answers is in no queue.
-        """
-        firsts: dict[str, tuple[str, str]] = {}
-        for key in list(self._planned):
+                _link_results(kept, work.tasks[name])
+            work.outcomes[name] = outcome
+            if len(work.outcomes) < len(work.tasks):
+                continue
             try:
-                work = works[key] = self._begin(key)
-            except (OSError, RevisionError) as error:
-                document, todo = self._planned[key]
-                # That is no evidence.
-                yield key, Verified(document, inconclusive(todo, self._settings, _trouble(error)))
-                continue
+                if name == COMPARED:
+                    _add_agreements(work)
+                else:
+                    work.measured = _with_code(work.plan, _join(work.plan, work.outcomes))
+            except CannotMeasureError as error:
+                work.measured, work.reason = None, str(error)
             except BadDataError as error:
-                document = self._planned[key][0]
-                block = document.remediation
-                yield key, Verified(document, error=error.in_file(block.path if block else document.path))
+                work.error = error
+            if work.measured and work.plan.comparisons and name != COMPARED:
+                queue[key, COMPARED] = work.tasks[COMPARED] = _comparison(work, work.measured, settings)
                 continue
-            for name, task in work.tasks.items():
-                if task.target == tasks.RUN:
-                    # Two tickets run alike although each has its own line that says so, and its own results.
-                    unstated = replace(task, payload=replace(task.payload, stated=""), kept="")
-                    first = firsts.setdefault(repr(unstated), (key, name))
-                    if first != (key, name):
-                        self._alike.setdefault(first, []).append((key, name))
-                        continue
-                queue[key, name] = task
+            # Nothing keeps what is done while the caller works on it.
+            del work
+            yield works.pop(key)
 
-    def _begin(self, key: str) -> PlanAtWork:
-        """Return the tasks of a plan.
 
-        Raises:
-            OSError: The disk has no space for results.
-            RevisionError: A revision cannot be checked out.
-            BadDataError: The statement that the ticket is about cannot be found.
-        """
-        document, todo = self._planned[key]
+def _begin(key: str, document: Document, todo: Plan, settings: Settings, folder: Path) -> MeasuredPlan:
+    """Return a plan with its tasks, or with what keeps it from being measured."""
+    work = MeasuredPlan(key, document, todo, folder / hashlib.sha256(key.encode()).hexdigest())
+    try:
         if todo.place:
             find_place(todo, todo.place)
-        results = self._folder / hashlib.sha256(key.encode()).hexdigest()
-        return PlanAtWork(document, todo, results, self._tasks(todo, results))
+        work.tasks = _tasks(todo, settings, work.results)
+    except RevisionError as error:
+        work.reason = str(error)
+    except OSError as error:
+        work.reason = f"it cannot be prepared: {error.strerror or error}"
+    except BadDataError as error:
+        work.error = error
+    return work
 
-    def _comparison(self, work: PlanAtWork) -> Task | None:
-        """Return the task that compares the results of a measured plan, unless it has run."""
-        if COMPARED in work.tasks:
-            return None
-        work.measured = _join(work.todo, {name: work.outcomes[name] for name in work.tasks})
-        if isinstance(work.measured, str) or not work.todo.comparisons:
-            return None
-        target = tasks.OUTCOMES if work.todo.run else tasks.COMPARISON
-        task = self._settings.task(target, comparison(work.todo, work.measured), work.todo.root)
-        return replace(task, first=True, given=str(work.results))
 
-    def _end(self, work: PlanAtWork) -> Verified:
-        """Return the result of a plan."""
-        measured = work.measured
-        if COMPARED in work.tasks and isinstance(measured, MeasuredTicket):
-            # The results are needed no more.
-            shutil.rmtree(work.results, ignore_errors=True)
-            agreements = answer_of(work.outcomes[COMPARED], AGREEMENTS)
-            if isinstance(agreements, str):
-                measured = f"results cannot be compared: {agreements}"
-            else:
-                measured = measured.model_copy(update={"agreements": agreements})
-                if work.todo.run and all(each.skipped for each in agreements):
-                    claims = tuple(claim for claim in work.todo.claims if claim.id != OUTCOME)
-                    work.todo = replace(work.todo, claims=claims)
-        outcomes = [work.outcomes[name] for name in work.tasks]
-        try:
-            return self._finish(work.document, work.todo, measured, outcomes)
-        except BadDataError as error:
-            return Verified(work.document, error=error.in_file(work.document.path))
+def _tasks(todo: Plan, settings: Settings, results: Path) -> dict[str, Task]:
+    """Return the tasks of a plan, by variant or by run.
 
-    def _tasks(self, todo: Plan, results: Path) -> dict[str, Task]:
-        """Return the jobs of a plan, by variant or by run.
+    Raises:
+        OSError: The disk has no space for results.
+        RevisionError: A revision cannot be checked out.
+    """
+    found = {}
+    for part, run in todo.run_jobs(settings.meter, operations=settings.operations).items():
+        kept = _made(results / name_of_part(todo, part.partition(" ")[0])) if run.keeps else ""
+        is_copied = run.code != run.work_tree
+        found[part] = settings.task(tasks.RUN, run, code=Path(run.code), kept=kept, copied=is_copied)
+    if todo.run:
+        return found
+    for name, job in todo.jobs(settings.meter, operations=settings.operations).items():
+        kept = _made(results / name_of_part(todo, name)) if job.keeps else ""
+        target, payload = tasks.TARGET, dict[str, Any]()
+        if name in todo.cheats:
+            target, payload = tasks.CHEAT, {**todo.cheats[name], "job": job}
+        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+        found[name] = settings.task(
+            target, payload or job, code=Path(job.code), kept=kept, first=job.graph_breaks
+        )
+    return found
 
-        Raises:
-            OSError: The disk has no space for results.
-            RevisionError: A revision cannot be checked out.
-        """
-        meter, operations = self._settings.meter, self._settings.operations
-        if todo.run:
-            runs = {}
-            for part, each in todo.run_jobs(meter).items():
-                task = self._settings.task(tasks.RUN, replace(each, operations=operations), Path(each.code))
-                kept = _made(results / name_of_part(todo, part.partition(" ")[0])) if each.keeps else ""
-                runs[part] = replace(task, copied=each.code != each.work_tree, kept=kept)
-            return runs
-        jobs = todo.jobs(meter)
-        orders = {}
-        for name, job in jobs.items():
-            task = self._settings.task(tasks.TARGET, replace(job, operations=operations), Path(job.code))
-            # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-            task = replace(task, first=job.graph_breaks)
-            if job.keeps:
-                task = replace(task, kept=_made(results / name_of_part(todo, name)))
-            orders[name] = task
-        return orders
 
-    def _finish(
-        self, document: Document, todo: Plan, measured: MeasuredTicket | str, outcomes: Sequence[TaskOutcome]
-    ) -> Verified:
-        """Judge what was measured and record it; a failure of the tool or the GPU is not recorded.
+def _signature(task: Task) -> str:
+    """Return a text that is the same for tasks of several tickets that run alike."""
+    # Each has its own line that says so, and its own results.
+    payload = replace(task.payload, stated="") if task.target == tasks.RUN else task.payload
+    return repr(replace(task, payload=payload, kept=""))
 
-        Raises:
-            BadDataError: As ``judge`` does.
-        """
-        settings, amended = self._settings, None
-        if isinstance(measured, str):
-            done = inconclusive(todo, settings, measured)
+
+def conclude(work: MeasuredPlan, isolation: Isolation, settings: Settings) -> Verified:
+    """Judge what was measured and record it; a failure of the tool or the GPU is not recorded."""
+    document, todo = work.document, work.plan
+    outcomes = [*work.outcomes.values()]
+    try:
+        if work.error:
+            raise work.error
+        if work.measured:
+            done = judge(todo, work.measured, unchanged=is_unchanged(work))
+        else:
+            done = inconclusive(todo, settings, work.reason)
             never_ran = any(each.never_ran for each in outcomes)
             # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
-            if never_ran or settings.meter == "cuda":
+            if never_ran or not outcomes or settings.meter == "cuda":
                 return Verified(document, done, never_ran=never_ran)
-            if todo.seed is not None:
-                return Verified(document, done)
-        else:
-            measured = _with_code(todo, measured)
-            unchanged = _is_unchanged(todo, measured, outcomes)
-            # Of a place, what is unchanged still waits: that refuses it.
-            is_tried = settings.amend and (not unchanged or todo.place)
-            amended = settings.amend(todo, measured) if settings.amend and is_tried else None
-            if amended:
-                unstated = tuple(claim for claim in todo.claims if claim.id == OUTCOME)
-                document, stated = amended
-                todo = replace(stated, claims=(*stated.claims, *unstated))
-            done = judge(todo, measured, unchanged=unchanged)
-        if settings.amend and not amended:
-            return Verified(document, done)
-        # Evidence is of the ticket as it stands in the work tree, with its own seed.
-        if todo.seed is not None or settings.overrides or settings.verifiers:
-            return Verified(document, done)
-        folders = {self._isolation.folder, *todo.folders.values()} - {str(todo.root)}
-        inputs = collect_inputs(todo, document, done, file_inputs(outcomes, todo, folders))
-        evidence = Evidence(inputs=inputs, verification=done)
-        return record(Verified(document, done, evidence=evidence), settings)
+    except BadDataError as error:
+        return Verified(document, error=error.in_file(stated_in(document).path))
+    # Evidence is of the ticket as it stands in the work tree, with its own seed.
+    if todo.seed is not None or settings.overrides or settings.verifiers:
+        return Verified(document, done)
+    folders = {isolation.folder, *todo.folders.values()} - {str(todo.root)}
+    inputs = collect_inputs(todo, document, done, file_inputs(outcomes, todo, folders))
+    evidence = Evidence(inputs=inputs, verification=done)
+    return record(Verified(document, done, evidence=evidence), settings)
 
 
 def _made(folder: Path) -> str:
@@ -435,9 +394,11 @@ def _made(folder: Path) -> str:
 
 def _link_results(kept: str, task: Task) -> None:
     """Give a task the results that an earlier task left in the folder ``kept``."""
-    results = Path(kept, task.payload.keeps)
-    if results.is_file():
-        os.link(results, Path(task.kept, task.payload.keeps))
+    if not kept:
+        return
+    own = task.payload.keeps if task.target == tasks.RUN else "*"
+    for file in Path(kept).glob(own):
+        os.link(file, Path(task.kept, file.name))
 
 
 def name_of_part(todo: Plan, variant: str) -> str:
@@ -445,8 +406,9 @@ def name_of_part(todo: Plan, variant: str) -> str:
     return str(list(todo.variants).index(variant))
 
 
-def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
-    """The payload to compare what the claims of a plan compare."""
+def _comparison(work: MeasuredPlan, measured: MeasuredTicket, settings: Settings) -> Task:
+    """Return the task that compares what the claims of a plan compare."""
+    todo, payload = work.plan, dict[str, Any]()
     places = {repr(at): place for place, at in enumerate(measured.sweep)}
     checks: list[tuple[dict[str, Any], list[str]]] = []
     for pair in todo.comparisons:
@@ -462,58 +424,100 @@ def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
         first = name_of_part(todo, FOUND)
         has_second = measured.meter == "simulated" and not measured.variants[FOUND].samples[0].error
         twice = [f"{first}/0", f"{first}/{AGAIN}"] if has_second else []
-        return {"checks": checks, "twice": twice, "accepted": todo.differs}
-    own = measured.compares and any(each.tolerance is None for each in todo.comparisons)
-    # Without a comparison of the workload's own, no code of the repository is loaded there.
-    verifier = todo.verifier if own else ""
-    return {"root": str(todo.verifiers), "code": str(todo.root), "verifier": verifier, "checks": checks}
+        payload = {"checks": checks, "twice": twice, "accepted": todo.differs}
+    else:
+        own = measured.compares and any(each.tolerance is None for each in todo.comparisons)
+        # Without a comparison of the workload's own, no code of the repository is loaded there.
+        verifier = todo.verifier if own else ""
+        payload = {
+            "root": str(todo.verifiers),
+            "code": str(todo.root),
+            "verifier": verifier,
+            "checks": checks,
+        }
+    given = str(work.results)
+    if todo.cheats:
+        # What they left is looked at afterwards, and what is given to a task is gone.
+        given = shutil.copytree(given, f"{given} given", copy_function=os.link)
+    target = tasks.OUTCOMES if todo.run else tasks.COMPARISON
+    return settings.task(target, payload, code=todo.root, first=True, given=given)
 
 
-def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
-    """Join what the workers measured of a plan; or return why nothing was measured."""
+def _add_agreements(work: MeasuredPlan) -> None:
+    """Add the outcomes of comparing results.
+
+    Raises:
+        CannotMeasureError: They could not be compared.
+    """
+    try:
+        agreements = parse_worker_result(work.outcomes[COMPARED], AGREEMENTS)
+    except CannotMeasureError as error:
+        raise CannotMeasureError(f"{NOT_COMPARABLE}: {error}") from None
+    if work.measured:
+        work.measured = work.measured.model_copy(update={"agreements": agreements})
+    if work.plan.run and all(each.skipped for each in agreements):
+        claims = tuple(claim for claim in work.plan.claims if claim.id != OUTCOME)
+        work.plan = replace(work.plan, claims=claims)
+
+
+def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket:
+    """Join what the workers measured of a plan.
+
+    Raises:
+        CannotMeasureError: Something did not run, or not as it should.
+    """
     if todo.run:
         return _join_runs(todo, outcomes)
-    answers: dict[str, MeasuredTicket | str] = {}
+    parts: dict[str, MeasuredTicket] = {}
+    failures: dict[str, str] = {}
     for name in todo.variants:
-        answer = answer_of(outcomes[name], MEASURED)
-        answers[name] = answer
-    parts = [each for each in answers.values() if isinstance(each, MeasuredTicket)]
-    for name, why in answers.items():
-        if isinstance(why, str):
-            # What fails for all of them alike is not the variants' fault.
-            if not todo.revisions and not parts and len({*map(str, answers.values())}) == 1:
-                return why
-            where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
-            # The meter may have named the variant already.
-            is_named = why.startswith((f"{name}: ", f"{name} at ")) and not where
-            return why if is_named else f"{name}{where}: {why.removeprefix(f'{name}: ')}"
-    return join(todo, parts)
+        try:
+            parts[name] = parse_worker_result(outcomes[name], MEASURED)
+        except CannotMeasureError as error:
+            failures[name] = str(error)
+    for name, why in failures.items():
+        # What fails for all of them alike is not the variants' fault.
+        is_common = not parts and not todo.revisions and len({*failures.values()}) == 1
+        where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
+        # The meter may have named the variant already. Of a cheat, that tells what it refuses.
+        is_named = why.startswith((f"{name}: ", f"{name} at ")) and not where
+        if is_common or is_named or todo.cheats:
+            raise CannotMeasureError(why)
+        raise CannotMeasureError(f"{name}{where}: {why.removeprefix(f'{name}: ')}")
+    (one, first), *others = parts.items()
+    for other, part in others:
+        for same in ("sweep", "not_measured", "compares"):
+            if getattr(part, same) != getattr(first, same):
+                message = f"another workload for another variant: {same} of {one} and {other} differ"
+                raise CannotMeasureError(f"the verifier makes {message}")
+    return first.model_copy(update={"variants": {name: part.variants[name] for name, part in parts.items()}})
 
 
-def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
-    """Return the run of each variant at each point; or why there is none."""
+def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket:
+    """Join the runs of each variant at each point.
+
+    Raises:
+        CannotMeasureError: As ``_join`` does.
+        BadDataError: The statement that the ticket is about cannot be found.
+    """
     answered, whole = dict[str, list[MeasuredRun]](), dict[str, list[MeasuredRun]]()
     for name in todo.variants:
-        who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
-        runs = answered_runs(todo, name, outcomes, who, ", ")
-        if isinstance(runs, str):
-            if name == BASE:
-                # It may not run here; what a ticket claims can be judged without it.
-                continue
-            return runs
-        answered[name] = runs
+        try:
+            answered[name] = _parse_runs(todo, name, outcomes)
+        except CannotMeasureError:
+            if name != BASE:
+                raise
+            # It may not run here; what a ticket claims can be judged without it.
+            continue
         if in_all := outcomes.get(f"{name} {WHOLE}"):
-            run = answer_of(in_all, _RUN)
-            if isinstance(run, str):
-                return run
-            whole[name] = [run]
+            whole[name] = [parse_worker_result(in_all, _RUN)]
     if not answered:
-        return "nothing was run"
+        raise CannotMeasureError("nothing was run")
     placed = PlacedRuns({name: [*map(counted_run, runs)] for name, runs in answered.items()})
     if todo.place:
         placed = measure_place(todo, todo.place, answered, whole or answered)
     if placed.differs:
-        return f"{tasks.VARYING}: {', '.join(placed.differs)}"
+        raise CannotMeasureError(f"{tasks.VARYING}: {', '.join(placed.differs)}")
     variants = {}
     for name, counted in placed.runs.items():
         result = {**fitted(counted), "operations": answered[name][-1].operations}
@@ -545,24 +549,28 @@ def _find_dearer(todo: Plan, runs: Mapping[str, Sequence[MeasuredRun]]) -> tuple
     return tuple(dearer)
 
 
-def answered_runs(
-    todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome], who: str, between: str
-) -> list[MeasuredRun] | str:
-    """The runs of a variant at each point; or why they cannot be relied on, and ``who`` at which point.
+def _parse_runs(todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome]) -> list[MeasuredRun]:
+    """Return the runs of a variant at each point.
 
     Of a place, the run that was made twice comes last: only what costs something there has to be the same.
+
+    Raises:
+        CannotMeasureError: They cannot be relied on.
     """
+    who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
     runs: list[MeasuredRun] = []
     for place, at in [*enumerate(todo.sweep), (AGAIN, todo.sweep[0])]:
-        if (outcome := outcomes.get(f"{name} {place}")) is None:
+        outcome = outcomes.get(f"{name} {place}")
+        if outcome is None:
             continue
-        run, where = answer_of(outcome, _RUN), f"{named_at(who, at, between)}: ".removeprefix(": ")
-        if isinstance(run, str):
-            return where + run
-        if place != AGAIN or todo.place:
-            runs.append(run)
-        elif difference := counted_run(runs[0]).difference(counted_run(run)):
-            return f"{where}{tasks.VARYING}: {difference}"
+        try:
+            run = parse_worker_result(outcome, _RUN)
+            if place != AGAIN or todo.place:
+                runs.append(run)
+            elif difference := counted_run(runs[0]).difference(counted_run(run)):
+                raise CannotMeasureError(f"{tasks.VARYING}: {difference}")
+        except CannotMeasureError as error:
+            raise CannotMeasureError(f"{named_at(who, at, ', ')}: {error}") from None
     return runs
 
 
@@ -570,18 +578,6 @@ def counted_run(done: MeasuredRun) -> CountedRun:
     """Turn the answer of a process into a run that laws can be fitted to."""
     sites: dict[Place, int] = {each[:4]: each[4] for each in done.sites}
     return CountedRun(done.at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
-
-
-def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
-    """Measurements of several variants as one; or the reason why they cannot be one."""
-    first, *others = parts
-    for part in others:
-        for same in ("sweep", "not_measured", "compares"):
-            if getattr(part, same) != getattr(first, same):
-                names = " and ".join((*first.variants, *part.variants))
-                return f"the verifier makes another workload for another variant: {same} of {names} differ"
-    variants = {name: result for part in parts for name, result in part.variants.items()}
-    return first.model_copy(update={"variants": {name: variants[name] for name in todo.variants}})
 
 
 def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
@@ -602,9 +598,10 @@ def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
     return measured.model_copy(update={"variants": variants})
 
 
-def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskOutcome]) -> bool:
+def is_unchanged(work: MeasuredPlan) -> bool:
     """Return True if the fix is the code as found, including what it imports from the repository."""
-    before, after = (measured.variants.get(name) for name in DECIDING)
+    todo, measured = work.plan, work.measured
+    before, after = (measured.variants.get(name) if measured else None for name in DECIDING)
     if not before or not after or before.samples != after.samples:
         return False
     (old, found), (new, fix) = ((Path(todo.folders[name]), todo.variants[name]) for name in DECIDING)
@@ -614,14 +611,12 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskO
         return False
     if old == new:
         return found.module == fix.module or rest == around
-
-    files = [name for at in (old, new) for name in collect_files(outcomes, at) if name.endswith(".py")]
-    pairs = ((tasks.parse_code(old / file), tasks.parse_code(new / file)) for file in files)
-    return rest == around and all(ast.dump(one) == ast.dump(two) for one, two in pairs if one and two)
-
-
-def _trouble(error: OSError | RevisionError) -> str:
-    """A measurement cannot be prepared; the message says why."""
-    if isinstance(error, OSError):
-        return f"it cannot be prepared: {error.strerror or error}"
-    return str(error)
+    if rest != around:
+        return False
+    for at in (old, new):
+        for name in collect_files(work.outcomes.values(), at):
+            if name.endswith(".py"):
+                one, two = tasks.parse_code(old / name), tasks.parse_code(new / name)
+                if one and two and ast.dump(one) != ast.dump(two):
+                    return False
+    return True
