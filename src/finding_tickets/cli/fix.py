@@ -44,24 +44,21 @@ from finding_tickets.verify.judge import (
     result_difference,
     trouble,
 )
-from finding_tickets.verify.plan import Plan, plan, verifier_of
+from finding_tickets.verify.plan import plan, stated_in, verifier_of
 from finding_tickets.verify.verify import (
     MeasuredPlan,
-    Planned,
     Settings,
     Verified,
     conclude,
     is_unchanged,
-    plan_each,
-    results_folder,
-    run_all,
+    measure_one,
     with_meter,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from finding_tickets.model.verification import MeasuredTicket
+    from finding_tickets.model.verification import ClaimResult, MeasuredTicket
 
 
 def fix(
@@ -122,8 +119,8 @@ class FixTrial:
         self.id = document.id.value
         self.change: FileChange | None = None
         self._register, self._stated, self._dry_run = register, document, dry_run
-        before = document.remediation
-        if before is None or verifier_of(document, register.root) is None:
+        before = self._before = stated_in(document)
+        if not document.remediation or verifier_of(document, register.root) is None:
             hint = f"tickets probe TARGET --for {self.id}, or docs/tickets.md"
             raise UsageError(f"{self.id} has no Remediation with run or a verifier", hint=hint)
         self._added = added_variants(self.id, before, register.root)
@@ -145,12 +142,8 @@ class FixTrial:
             GateError: A claim about the code as found is false, or the fix changes nothing.
             BadDataError: The file cannot be edited so that it reads back.
         """
-        planned: Planned = {}
-        for unmeasured in plan_each([self.document], settings, planned):
-            return unmeasured
         settings = with_meter(isolation, settings)
-        with results_folder(isolation) as folder:
-            (work,) = run_all(planned, isolation, settings, folder)
+        work = measure_one(self.document, isolation, settings)
         measured, claims = work.measured, work.plan.claims
         # Of a place, what is unchanged still waits: that refuses it.
         is_tried = work.plan.place or not is_unchanged(work)
@@ -162,18 +155,16 @@ class FixTrial:
 
     def _write_claims(self, work: MeasuredPlan, measured: MeasuredTicket) -> None:
         """Write the claims that hold for the fix to the file of the ticket, and plan with them."""
-        before, todo = self._stated.remediation, work.plan
-        if before is None:
-            return
-        for one in check([each for each in before.claims if each.variant == FOUND], measured):
-            if one.is_surprise:
-                message = (
-                    f"{self.id}: {one.id} is claimed to be {one.claimed}, and was measured as {one.measured}"
-                )
-                raise GateError(message, hint="correct the claim about the code as found first")
+        before, todo = self._before, work.plan
+        results = check(todo.claims, measured)
+        for one in results:
+            if one.variant == FOUND and one.is_surprise:
+                message = f"{one.id} is claimed to be {one.claimed}, and was measured as {one.measured}"
+                hint = "correct the claim about the code as found first"
+                raise GateError(f"{self.id}: {message}", hint=hint)
         if before.run:
-            _check_stated(self.id, todo, measured)
-        difference = result_difference(check([one for one in todo.claims if one.id == OUTCOME], measured))
+            _check_stated(self.id, results, measured)
+        difference = result_difference(results)
         if reason := difference or find_race(todo.claims, measured):
             hint = "mend the fix; what may differ is named in the Remediation: differs: [NAME]"
             raise GateError(f"{self.id}: {reason}", hint=hint if difference else "mend the fix")
@@ -192,35 +183,33 @@ class FixTrial:
                 f"{self.id}: the work tree costs what the code as found does: {what}",
                 hint="change the code, then try again; nothing was written",
             )
-        moved = [each.stated for each in self._moved]
         entries: dict[str, Any] = {"variants": self._added, "claims": {FIX: values} if values else {}}
-        entries["moved"] = moved
-        work.document = self._written(before, {key: each for key, each in entries.items() if each})
+        entries["moved"] = [each.stated for each in self._moved]
+        work.document = self._written({key: each for key, each in entries.items() if each})
         stated = plan(work.document, self._register.root.resolve())
         if stated:
             unstated = [claim for claim in todo.claims if claim.id == OUTCOME]
             work.plan = replace(stated, claims=(*stated.claims, *unstated))
 
-    def _written(self, before: Remediation, entries: dict[str, Any]) -> Document:
+    def _written(self, entries: dict[str, Any]) -> Document:
         """Write the entries to the file of the Remediation. Return the document as it is afterwards."""
-        register, document = self._register, self._stated
-        vocabulary = register.config.vocabulary
-        if before.path == document.path:
+        document, path = self._stated, self._before.path
+        vocabulary = self._register.config.vocabulary
+        is_own = path == document.path
+        if is_own:
             edit = edit_of(entry_of(document), vocabulary, today(), add_to_remediation(entries))
         else:
-            edit = add_to_sidecar(before.path, entries)
-        (change,) = rewrite(register.root, [edit], dry_run=self._dry_run)
-        self.change = change
-        if before.path == document.path:
-            written, _ = read_document(change.new, document.path, vocabulary)
+            edit = add_to_sidecar(path, entries)
+        (self.change,) = rewrite(self._register.root, [edit], dry_run=self._dry_run)
+        if is_own:
+            written, _ = read_document(self.change.new, path, vocabulary)
             return written or document
-        remediation, _ = read_sidecar(change.new, before.path)
+        remediation, _ = read_sidecar(self.change.new, path)
         return document.model_copy(update={"remediation": remediation})
 
 
-def _check_stated(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
+def _check_stated(ticket: str, results: Sequence[ClaimResult], measured: MeasuredTicket) -> None:
     """Raise GateError if a claim is false: a statement still waits, or a different one waits instead."""
-    results = check(todo.claims, measured)
     false = [one for one in results if one.is_surprise and one.id != OUTCOME]
     if not false:
         return

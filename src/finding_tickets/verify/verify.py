@@ -144,30 +144,54 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
     """Add each document to ``planned`` by its path, and yield those without anything to measure."""
     for document in documents:
         try:
-            todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.repository)
+            todo = make_plan(document, settings)
         except BadDataError as error:
             yield Verified(document, error=error)
             continue
-        if todo is None:
+        if todo:
+            planned[document.path] = document, todo
+        else:
             reason = "it has no verifier"
             yield Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
-        elif todo.trouble:
-            yield Verified(document, inconclusive(todo, settings, todo.trouble))
-        else:
-            run, claims = todo.run, todo.claims
-            has_both = todo.variants.keys() >= {*DECIDING}
-            if run and run.kind != "test" and has_both and settings.outcomes is not False:
-                # Found and fix leave the same behind.
-                claims += (claim_same_result(OUTCOME, run.line),)
-            todo = replace(
-                todo,
-                claims=claims,
-                is_closed=settings.outcomes is None and is_fixed(status_of(document), outcome_of(document)),
-                seed=settings.seed,
-                further=settings.further,
-                excused=settings.excused,
-            )
-            planned[document.path] = document, todo
+
+
+def make_plan(document: Document, settings: Settings) -> Plan | None:
+    """Plan the verification of a document by the settings; None if it has no verifier.
+
+    Raises:
+        BadDataError: As ``plan`` does.
+    """
+    todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.repository)
+    if todo is None:
+        return None
+    run, claims = todo.run, todo.claims
+    has_both = todo.variants.keys() >= {*DECIDING}
+    if run and run.kind != "test" and has_both and settings.outcomes is not False:
+        # Found and fix leave the same behind.
+        claims += (claim_same_result(OUTCOME, run.line),)
+    return replace(
+        todo,
+        claims=claims,
+        is_closed=settings.outcomes is None and is_fixed(status_of(document), outcome_of(document)),
+        seed=settings.seed,
+        further=settings.further,
+        excused=settings.excused,
+    )
+
+
+def measure_one(document: Document, isolation: Isolation, settings: Settings) -> MeasuredPlan:
+    """Measure a document that has a verifier or something to run.
+
+    Raises:
+        BadDataError: It cannot be planned.
+        UnreachableError: As ``measure`` does.
+    """
+    planned: Planned = {}
+    if todo := make_plan(document, settings):
+        planned[document.path] = document, todo
+    with results_folder(isolation) as folder:
+        (work,) = run_all(planned, isolation, settings, folder)
+    return work
 
 
 def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[Verified]:
@@ -314,6 +338,9 @@ def run_all(
 def _begin(key: str, document: Document, todo: Plan, settings: Settings, folder: Path) -> MeasuredPlan:
     """Return a plan with its tasks, or with what keeps it from being measured."""
     work = MeasuredPlan(key, document, todo, folder / hashlib.sha256(key.encode()).hexdigest())
+    if todo.trouble:
+        work.reason = todo.trouble
+        return work
     try:
         if todo.place:
             find_place(todo, todo.place)
