@@ -64,6 +64,17 @@ def test_it(n=1):
         torch.ones(2, device="cuda").sum().item()
         time.sleep(0.02)
 """
+# 2 parameters: 2 reads in each of 4 steps after the step, and 2 in every second one before it.
+TRAINING = """\
+import torch
+net = torch.nn.Linear(4, 4).cuda()
+optimizer = torch.optim.SGD(net.parameters())
+for step in range(4):
+    net(torch.ones(2, 4, device="cuda")).sum().backward()
+    if step % 2: print([each.grad.sum().item() for each in net.parameters()])
+    optimizer.step()
+    [each.grad.sum().item() for each in net.parameters()]
+"""
 ENDED = "not run to its end: "
 # The code of mod.py, or of what is named first, the command line, the exit code, and texts in their order.
 TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
@@ -80,6 +91,14 @@ TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
     "a module that asks for the device when it is imported": (
         *(WHERE_THERE_IS_ONE, "mod.py:step --sweep n=1,2,3", 0),
         ["mod.py:5  waits n times, copies d2h"],
+    ),
+    "a training loop": (
+        *(TRAINING, "a.py", 0),
+        ["a.py:8  waits 8x (2 per step), copies d2h", "a.py:6  waits 4x, copies d2h"],
+    ),
+    "a program that stays on the host": (
+        *("import torch\nprint(torch.ones(2).sum().item())\n", "a.py", 0),
+        ["nothing ran on the device: does a.py use the device cuda?\n"],
     ),
     "a missing import": (
         *("import not_there\n", "a.py", 3),

@@ -285,12 +285,15 @@ class Callers:
         nearest: How often each line of the repository's own code was the nearest one that led there.
         repeated: The lines to which a loop, or a thread, led: they may have run more than once.
         hidden: The function of torch, and its file, in which a line waits, if it does in one.
+        waits: How often each line waited in each step of the optimizer, by the number of the step.
     """
 
     def __init__(self, root: Path) -> None:
         self.nearest: dict[Line, Counter[Line]] = defaultdict(Counter)
         self.repeated: set[Line] = set()
         self.hidden: dict[Line, str] = {}
+        self.waits: dict[Line, Counter[int]] = defaultdict(Counter)
+        self._steps, self._optimizer = 0, 0
         self._root = root
         self._owners: dict[int, tuple[CodeType, str]] = {}
 
@@ -299,6 +302,7 @@ class Callers:
         here = _line_of(frame)
         inner: Any = sys._getframe(3)  # noqa: SLF001 - the ledger's, if it counts more than an allocation
         if inner.f_code.co_name == "count" and inner.f_locals["what"] in SYNCS:
+            self.waits[here][self._steps] += inner.f_locals["amount"]
             while inner is not frame:
                 code, inner = inner.f_code, inner.f_back
                 place = _OF_TORCH.search(code.co_filename)
@@ -325,6 +329,17 @@ class Callers:
             self.repeated.add(here)
         if nearest:
             self.nearest[here][nearest] += 1
+
+    def note_step(self, optimizer: object, *_: object) -> None:
+        """Take down that an optimizer made a step; of several the first one tells the steps."""
+        self._optimizer = self._optimizer or id(optimizer)
+        self._steps += self._optimizer == id(optimizer)
+
+    def waits_per_step(self, line: Line, total: int) -> int:
+        """Return how often a line waits in each step; 0 if that differs, or is not all that it does."""
+        each = total // max(self._steps, 1)
+        steady = [each] * self._steps
+        return each if each * self._steps == total and [*self.waits[line].values()] == steady else 0
 
     def _owner(self, code: CodeType) -> str:
         if id(code) not in self._owners:

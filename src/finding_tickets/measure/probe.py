@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
@@ -110,6 +111,7 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
     try:
         with (
             listening(frame_listeners, callers.note),
+            register_optimizer_step_post_hook(callers.note_step),
             noting_operations(job.operations),
             _own_lines(root, {}, callers) if job.own_lines else nullcontext(),
         ):
@@ -497,6 +499,7 @@ def _sites(
         begin, statement = statement_at(str(source), line)
         there = reached.get(key[:3])
         nearest = callers.nearest[there].most_common() if there else []
+        cost = _cost(runs, key, fits.get(key))
         sites.append(
             {
                 "file": file,
@@ -518,7 +521,8 @@ def _sites(
                 ],
                 "hidden": callers.hidden.get(there, "") if there else "",
                 "repeated": there is None or there in callers.repeated,
-                "cost": _cost(runs, key, fits.get(key)),
+                "per_step": callers.waits_per_step(there, cost["values"][0]) if there else 0,
+                "cost": cost,
             }
         )
     return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))

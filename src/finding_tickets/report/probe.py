@@ -134,6 +134,8 @@ class ProbedRow:
             word = WORDS.get(what) or f"copies {what}"
             said.append(word if times == before else f"{word} {times}")
             before = times
+            if what in SYNCS and len(sites) == 1 and sites[0].per_step > 1:
+                said[-1] += f" ({sites[0].per_step} per step)"
         return ", ".join(said)
 
 
@@ -172,7 +174,9 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     heavy = [row for row in rows if not row.is_light]
     shown = rows if verbose else (heavy or rows)[:MOST_LINES]
     if not heavy:
-        yield f"{INDENT}no line waits or copies{' until then' if probed.errors else ''}"
+        nothing = f"nothing ran on the device: does {probed.target} use the device cuda?"
+        none = f"no line waits or copies{' until then' if probed.errors else ''}"
+        yield INDENT + (nothing if _is_off_device(probed) else none)
     heads = [row.sites[0] for row in shown]
     places = [each.place for site in heads for each in (site, *site.called_from)]
     room = width - BESIDE - max(map(len, places), default=0)
@@ -245,10 +249,15 @@ def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     # What pytest prints of a test is here in other words.
     if probed.printed and probed.kind != "test" and verbose:
         yield f"the target printed {probed.printed} bytes, which are not shown"
-    if not probed.errors and not any(probed.metrics["launches"].values if probed.points else ()):
-        yield "the target launched nothing on the device: does it use the device cuda?"
-        if probed.kind == "script" and PurePosixPath(probed.target).name.startswith("test_"):
-            yield f"a script runs none of its tests: name one, such as {probed.target}::test_it"
+    is_test = probed.kind == "script" and PurePosixPath(probed.target).name.startswith("test_")
+    if is_test and _is_off_device(probed):
+        yield f"a script runs none of its tests: name one, such as {probed.target}::test_it"
+
+
+def _is_off_device(probed: Probed) -> bool:
+    """Return True if the target ran to its end, and launched nothing on the device."""
+    has_run = bool(probed.points) and not probed.errors
+    return has_run and not any(probed.metrics["launches"].values)
 
 
 def probe_item(probed: Probed) -> dict[str, Any]:
@@ -264,6 +273,7 @@ def probe_item(probed: Probed) -> dict[str, Any]:
                 "statement": site.statement,
                 "called_from": [vars(caller) for caller in site.called_from],
                 "set_up": row.is_set_up,
+                "per_step": site.per_step or None,
                 **fields_of(site.cost, *costs),
                 **({"waited": site.waited, "bytes": site.nbytes} if probed.kind == "trace" else {}),
             }

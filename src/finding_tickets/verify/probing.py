@@ -90,6 +90,7 @@ class ProbedSite(SourceLine):
     called_from: tuple[CallingLine, ...] = ()  # the most frequent first
     hidden: str = ""  # the function of torch, and its file, in which it waits
     repeated: bool = True  # whether it may have run more than once
+    per_step: int = 0  # how often it waits in each step of the optimizer, if that is the same in all
     waited: float = 0.0  # microseconds that the host waited, where a trace tells
     nbytes: int = 0  # copied or allocated, where a trace tells
 
