@@ -161,6 +161,20 @@ def test_what_to_do_next() -> None:
     assert [("A-3", "waits for A-1")] == [(each.row.id, each.text) for each in made.blocked]
 
 
+def test_a_statement_that_is_gone_is_to_be_measured_as_fixed(tmp_path: Path) -> None:
+    """It may have gone with the fix of another ticket; a statement that is still there needs a fix."""
+    (tmp_path / "a.py").write_text("def f(x):\n    return (x.item())\n")
+    for code, step, command in (
+        ("return x.item()", "write a fix", "tickets list 'verdict:reproduced status:"),
+        ("return x.sum().item()", "measure the fix", "tickets fix A-1"),
+    ):
+        stated = replace(document("A-1", status="open").stated, place=("a.py", "f", code, 0))
+        row = row_of(stated, CurrentVerdict(Verdict.REPRODUCED))
+        (next_step,) = of_rows([row], Register(tmp_path, Config(), [stated])).next_steps
+        assert next_step.step.startswith(step)
+        assert next_step.command.startswith(command)
+
+
 def test_the_commands_of_the_next_steps_list_their_documents(repository: Repository) -> None:
     """Each query finds exactly the documents of its step."""
     for number, word in enumerate(["open", "open", "in-review", "investigating", "fix-in-progress", "odd"]):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
+from finding_tickets.ground.statements import normalize, read_statements
 from finding_tickets.lint.worktree import WorkTree, is_absolute
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
@@ -45,12 +46,13 @@ MOST_FILES = 20
 """Files that are shown by themselves."""
 AGAINST = frozenset({Verdict.FAILED, Verdict.REFUTED, Verdict.STALE, Verdict.INCONCLUSIVE})
 """Verdicts that make work of a settled document: its measurement speaks against it."""
-CONTRADICT, STATE, PROVE = "contradictions", UNDECIDED, "unproven"
+CONTRADICT, STATE, PROVE, GONE = "contradictions", UNDECIDED, "unproven", "gone"
 STEPS: Mapping[str, str] = {
     Verdict.FAILED: "mend the fix: it does not do what is claimed",
     CONTRADICT: "say which is true: they contradict themselves, or their measurement",
     Verdict.REFUTED: "restate it: the code does not do what the finding says",
     Verdict.VERIFIED: "close it: what it claims is measured",
+    GONE: "measure the fix: the statement is not there any more",
     Verdict.REPRODUCED: "write a fix: the finding is measured",
     Verdict.STALE: "measure it again: something it depends on has changed",
     Verdict.INCONCLUSIVE: "make it measurable",
@@ -342,6 +344,10 @@ def short_paths(files: Iterable[str], root: Path) -> dict[str, str]:
 
 def _step(row: ReportRow, facts: Register) -> str:
     """Return the key of ``STEPS`` for an open document."""
+    if row.verdict is Verdict.REPRODUCED and row.stated.place:
+        file, function, code, _ = row.stated.place
+        there = {(each.function, each.code) for each in read_statements(facts.root, file)}
+        return row.verdict if (function, normalize(code)) in there else GONE
     is_measurable = row.verdict is not Verdict.UNVERIFIED or facts.has_verifier(row.stated)
     return row.verdict if is_measurable else row.stated.status or row.verdict
 
@@ -379,6 +385,8 @@ def _next_steps(
         if key in rules:
             command, condition = f"tickets lint --select {','.join(rules[key])}", ""
         asked = f"{chosen} {condition}".strip()
+        if key == GONE:
+            command, asked = "tickets fix", named[0].id
         yield NextStep(step, tuple(named), f"{command} {shlex.quote(asked)}" if asked else command)
 
 
