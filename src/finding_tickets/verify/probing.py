@@ -320,7 +320,10 @@ def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
         return "script", str(Path(target).resolve())
     if kind == "module":
         return kind, target
-    raise UsageError(f"there is no file {target}", hint=f"a target is {TARGET_FORMS}")
+    hint = f"a target is {TARGET_FORMS}"
+    if re.fullmatch(r".+\.py:[0-9]+", target):
+        hint = f"tickets probe {target.rpartition(':')[0]} lists its lines"
+    raise UsageError(f"there is no file {target}", hint=hint)
 
 
 def _function_from_root(function: str, root: Path) -> str:
