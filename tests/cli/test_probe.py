@@ -490,6 +490,7 @@ FOUND = "# {}: It waits\n\n- Severity: High\n- Status: Open\n- Location: {}\n\nT
         ("log.py:400", "nothing where T-06 says costs anything in this run (--draft FILE:LINE says"),
         ("`run` in `log.py`", "is about log.py:13"),
         ("`run`", "is about log.py:13"),
+        ("log.py\n\n## Summary\nThe mean is read in `run`.\n", "is about log.py:13"),
         ("score in log.py", "several statements (--draft FILE:LINE says which: log.py:5, log.py:6)"),
     ],
 )

@@ -345,9 +345,11 @@ def row_at(root: Path, probed: Probed, ticket: Document) -> ProbedRow:
 def _distance(root: Path, statement: Statement, named: Location, ticket: Document) -> int:
     """Return how far a statement is from where a ticket says that it is.
 
-    The lines may be a little off; a ticket may name but a function, anywhere in its head, or a file.
+    The lines may be a little off; a ticket may name but a function, in its head or its summary, or a file.
     """
     texts = [named.raw, ticket.title.value, *(row.raw for row in ticket.metadata.values())]
+    if ticket.kind == "finding" and ticket.summary:
+        texts.append(ticket.summary.raw)
     words = re.findall(r"[\w./-]*\w", " ".join(texts))
     is_named = {".", "/"} & {*(named.file or "")}
     paths = [f"/{word}" for word in (words if is_named else [statement.file])]
