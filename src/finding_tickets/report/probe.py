@@ -273,7 +273,7 @@ def probe_item(probed: Probed) -> dict[str, Any]:
                 "statement": site.statement,
                 "called_from": [vars(caller) for caller in site.called_from],
                 "set_up": row.is_set_up,
-                "per_step": site.per_step or None,
+                **({"per_step": site.per_step} if site.per_step else {}),
                 **fields_of(site.cost, *costs),
                 **({"waited": site.waited, "bytes": site.nbytes} if probed.kind == "trace" else {}),
             }
