@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -27,11 +28,12 @@ def read(path: str) -> Any:
 
 def commands() -> list[str]:
     """Every command line of ``tickets`` in the page, the workflow and the hooks."""
-    steps = [step.get("run", "") for step in read("templates/tickets.yml")["jobs"]["check"]["steps"]]
+    workflow, action = read("templates/tickets.yml")["jobs"]["check"], read("action.yml")["runs"]
+    steps = [step.get("run", "") for step in (*workflow["steps"], *action["steps"])]
     hooks = [hook["entry"] for hook in read(".pre-commit-hooks.yaml")]
     blocks = re.findall(r"^```\w*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     lines = [line for text in (*steps, *hooks, *blocks) for line in text.split("\n")]
-    return [line for line in lines if line.startswith("tickets ")]
+    return [line.replace('"${options[@]}"', "--accept ID") for line in lines if line.startswith("tickets ")]
 
 
 def test_the_page_has_every_rule_with_its_exit_code() -> None:
@@ -64,9 +66,26 @@ def test_the_workflow_needs_the_history_and_no_more_than_to_read() -> None:
         step["with"] for step in workflow["jobs"]["check"]["steps"] if "checkout" in step.get("uses", "")
     ]
     assert {"fetch-depth": 0, "persist-credentials": False} == checkout
-    assert "secrets" not in (ROOT / "templates/tickets.yml").read_text(encoding="utf-8")
+    text = (ROOT / "templates/tickets.yml").read_text(encoding="utf-8")
+    assert "secrets" not in text
+    # The name is nobody's on PyPI: who registers it runs code wherever it is installed from there.
+    assert ["@ git+https://github.com/OWNER/finding-tickets@COMMIT"] == re.findall(
+        r"install .*finding-tickets (\S+ \S+?)\"", text
+    )
 
 
 def test_the_hooks_are_those_of_the_page() -> None:
     """What is documented can be asked for by its ID."""
     assert [hook["id"] for hook in read(".pre-commit-hooks.yaml")] == re.findall(r"- id: (\S+)", PAGE)
+
+
+def test_the_plugin_has_a_skill_of_its_folders_name() -> None:
+    """Clients find skills by the names of their folders, and show the description when they choose one."""
+    manifest = json.loads((ROOT / "plugin.json").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?", manifest["name"])
+    (skill,) = ROOT.glob("skills/*/SKILL.md")
+    _, head, _ = skill.read_text(encoding="utf-8").split("---\n", 2)
+    stated = yaml.safe_load(head)
+    assert skill.parent.name == stated["name"]
+    # The most that the format allows.
+    assert len(stated["description"]) <= 1024

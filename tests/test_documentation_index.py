@@ -13,7 +13,11 @@ from jinja2 import Environment, meta
 from finding_tickets.cli.main import COMMANDS, application
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [
+    *sorted(DOCS.parent.glob("*.md")),
+    *sorted(DOCS.glob("*.md")),
+    *DOCS.parent.glob("skills/*/SKILL.md"),
+]
 BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`(tickets [^`\n]*)`")
 OPTION = re.compile(r"--[a-z][a-z-]*")
