@@ -38,7 +38,7 @@ sys.dont_write_bytecode = False
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # How long an example takes depends on the machine, and the repository keeps no examples that failed.
 settings.register_profile("quick", deadline=None, database=None, max_examples=20)
-settings.register_profile("full", deadline=None, database=None, max_examples=60)
+settings.register_profile("full", deadline=None, database=None, max_examples=40)
 # A shell lets its background jobs ignore interrupts; the commands that tests interrupt must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

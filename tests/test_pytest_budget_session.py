@@ -67,24 +67,19 @@ def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Pa
     return pytester.path
 
 
-def run(pytester: pytest.Pytester, *options: str) -> tuple[int, dict[str, Any], str]:
+def run(pytester: pytest.Pytester) -> tuple[int, dict[str, Any], str]:
     """Return the exit code, the JSON and the text of a session."""
-    options = (*options, "--simcuda", "--budget", "tickets.toml", "--simcuda-report", "report.json", "tests")
-    result = pytester.runpytest_subprocess(*options) if "-n" in options else pytester.runpytest(*options)
+    options = ("--simcuda", "--budget", "tickets.toml", "--simcuda-report", "report.json")
+    result = pytester.runpytest(*options, "tests")
     report = Path("report.json")
     data = json.loads(report.read_text("utf-8"))["data"]["budget"] if report.exists() else {}
     return int(result.ret), data, result.stdout.str() + result.stderr.str()
 
 
-@pytest.mark.parametrize(
-    "options", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["one process", "pytest-xdist"]
-)
 @pytest.mark.usefixtures("repository")
-def test_a_line_that_is_not_allowed_fails_the_session(
-    pytester: pytest.Pytester, options: tuple[str, ...]
-) -> None:
+def test_a_line_that_is_not_allowed_fails_the_session(pytester: pytest.Pytester) -> None:
     """It is reported with a test that reached it; tests themselves, and regions, may wait."""
-    code, data, text = run(pytester, *options)
+    code, data, text = run(pytester)
     assert 1 == code
     (refused,) = data["refused"]
     assert ("src/team.py", 7, "print(loss.item())", 1) == tuple(refused.values())[:4]

@@ -30,6 +30,15 @@ def test_each(device):
 def test_ordinary():
     assert 3 == torch.ones(3).sum().item()
 """
+TEAM = """
+import sys
+import torch
+sys.path.insert(0, "checks")
+import team
+
+def test_team():
+    team.read(torch.ones((), device="cuda"))
+"""
 EACH = 'assert f"cuda:{device}" == str(torch.ones(2).to(device).device)'
 CONFTEST = """
 import torch
@@ -100,25 +109,34 @@ def test_the_table_counts_what_the_tests_did(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.slow
 def test_processes_of_xdist_have_devices_and_one_report(pytester: pytest.Pytester, suite: Path) -> None:
-    """What both processes found is merged; a test that takes its process with it is no reason to stop."""
+    """What both processes found is merged; a test that takes its process with it is no reason to stop.
+
+    So are the lines that the budget does not allow.
+    """
     (suite / "test_crash.py").write_text(
         "import os, torch\n\ndef test_crash():\n    torch.ones(1, device='cuda')\n    os._exit(1)\n",
         encoding="utf-8",
     )
-    result = pytester.runpytest_subprocess("--simcuda=2", "-n2", "checks", "--simcuda-report=found.json")
-    result.assert_outcomes(passed=4, failed=1)
+    (suite / "team.py").write_text("def read(x):\n    return x.item()\n")
+    (suite / "test_team.py").write_text(TEAM)
+    (pytester.path / "tickets.toml").write_text('[[budget]]\nrun = "checks/test_team.py"\n')
+    options = ("--budget=tickets.toml", "--simcuda-report=found.json")
+    result = pytester.runpytest_subprocess("--simcuda=2", "-n2", "checks", *options)
+    result.assert_outcomes(passed=5, failed=1)
     found: dict[str, Any] = json.loads((pytester.path / "found.json").read_text("utf-8"))
     assert (1, "simcuda-session") == (found["schema_version"], found["kind"])
     data = found["data"]
     assert "2 x h200-cuda13, simulated" == data["devices"]
-    assert {"test_reads": "passed", "test_each[0]": "passed", "test_each[1]": "passed"} == {
+    used = ["test_reads", "test_each[0]", "test_each[1]", "test_team"]
+    assert dict.fromkeys(used, "passed") == {
         each["test"].partition("::")[2]: each["outcome"] for each in data["used"]
     }
-    # Four reads, and two copies from pageable memory.
-    assert [("test_reads", 8, 4, 4), ("test_each", 12, 2, 2)] == [
+    # Four reads, two copies from pageable memory, and one read.
+    assert [("test_reads", 8, 4, 4), ("test_each", 12, 2, 2), ("read", 2, 1, 1)] == [
         (each["function"], each["line"], each["waits"], each["drains"]) for each in data["waits"]
     ]
-    assert "3 tests used a device: 3 passed" in table(result)
+    assert ["checks/team.py"] == [each["file"] for each in data["budget"]["refused"]]
+    assert "4 tests used a device: 4 passed" in table(result)
 
 
 REFUSED = """

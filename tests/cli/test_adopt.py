@@ -50,13 +50,20 @@ def test_tickets_are_taken_by_their_shape(made: Made) -> None:
     assert made.tickets == as_read
 
 
-def test_contradictions_are_those_that_were_planted(made: Made, tickets: Tickets) -> None:
-    """Lint lists each."""
+def test_the_first_commands_in_an_adopted_repository(made: Made, tickets: Tickets) -> None:
+    """They end with 0, and no problem stands above an answer; lint lists the planted contradictions."""
     tickets("init", "--yes")
+    # 90 tickets below a heading.
+    assert 91 == len(tickets("list").out.splitlines())
+    # Thing number 2 of 7 in turn, the first time of which is at 2: 2 + 7 * 12 = 86.
+    assert 13 == len(tickets("list", "hook").out.splitlines()) - 1
     listed = tickets("lint", "--select", "folder", "--format", "json").data
     assert made.contradictions == {problem["file"] for problem in listed}
     # One ticket of nine.
     assert len(made.tickets) // EVERY == len(made.contradictions)
+    counted = tickets("lint", "--statistics", "--format", "json").data
+    assert len(listed) == next(each["count"] for each in counted if each["rule"] == "folder")
+    assert 0 == tickets("report").code
 
 
 def test_exports_of_issues(repository: Repository) -> None:
@@ -186,21 +193,3 @@ def test_the_corpus_beside_other_files(made: Made, tickets: Tickets, place: str)
     wanted = {f"{place}/{path}".removeprefix("./") for path in of_corpus} | set(made.tickets)
     assert 0 == tickets("init", "--yes").code
     assert wanted == {row["path"] for row in tickets("list", "--format", "json").data}
-
-
-@pytest.mark.slow
-def test_a_repository_of_a_thousand_files(repository: Repository, tickets: Tickets) -> None:
-    """Every command of the first hour ends with 0, and no problem stands above an answer."""
-    (repository.root / "tickets").rmdir()
-    made = make(repository.root, tickets=300, others=700)
-    assert 0 == tickets("init", "--yes").code
-    listed = tickets("list")
-    assert (0, 301) == (listed.code, len(listed.out.splitlines()))
-    # Thing number 2 of 7 in turn, the first time of which is at 2: 2 + 7 * 42 = 296.
-    assert 43 == len(tickets("list", "hook").out.splitlines()) - 1
-    counted = {
-        each["rule"]: each["count"] for each in tickets("lint", "--statistics", "--format", "json").data
-    }
-    # 300 // 9 = 33
-    assert (33, 33) == (len(made.contradictions), counted["folder"])
-    assert 0 == tickets("report").code

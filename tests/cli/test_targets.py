@@ -213,6 +213,7 @@ def test_a_draft_after_a_probe_does_not_run_the_target_again(
         assert (0, False, runs) == (done.code, said in done.err, ran.read_text()), done.err
 
 
+@pytest.mark.slow
 def test_an_interrupt_shows_the_costs_until_then(repository: Repository) -> None:
     """The program runs until somebody presses Ctrl-C."""
     begun = repository.root / "begun"

@@ -33,8 +33,8 @@ from finding_tickets.register.entries import entry_of, outcome_of
 WORDS = Vocabulary()
 TODAY = date(2031, 5, 7)
 OTHER = "Z9-ZZ-99"
-GENERATED = 60
-DAMAGED = 100
+GENERATED = 40
+DAMAGED = 60
 
 
 def mixed(data: bytes) -> bytes:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import _thread
 import pickle
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -17,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.simcuda.conftest import Ended
 
 import simcuda
 from simcuda import SimulatedCuda, simulation
@@ -297,7 +296,7 @@ def test_addresses_on_a_device_compare_as_they_should(gpu: SimulatedCuda) -> Non
 
 
 @pytest.mark.slow
-def test_memory_of_a_device_cannot_be_read_by_its_address() -> None:
+def test_memory_of_a_device_cannot_be_read_by_its_address(torch_alone: Callable[[str], Ended]) -> None:
     """As on a real one: the process ends. The address of host memory is its own.
 
     Each process has another place where devices begin, so that code cannot subtract it.
@@ -315,9 +314,9 @@ def test_memory_of_a_device_cannot_be_read_by_its_address() -> None:
             assert 1.0 == ctypes.c_float.from_address(address(copy)).value
             ctypes.c_float.from_address(address(x)).value
     """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, capture_output=True)
-    assert (-signal.SIGSEGV, b"") == (ended.returncode, ended.stderr)
-    assert DEVICE_ADDRESSES != int(ended.stdout)
+    ended = torch_alone(textwrap.dedent(code))
+    assert (-signal.SIGSEGV, "") == (ended.code, ended.err)
+    assert DEVICE_ADDRESSES != int(ended.out)
 
 
 def take_all(gpu: SimulatedCuda, give: Callable[[Callable[[], None]], object]) -> tuple[int, int]:
@@ -385,11 +384,12 @@ FOLLOWED = """
     ],
     ids=["followed", "not followed"],
 )
-def test_threads_that_were_there_before_are_followed_or_named(first: str, expected: str) -> None:
+def test_threads_that_were_there_before_are_followed_or_named(
+    torch_alone: Callable[[str], Ended], first: str, expected: str
+) -> None:
     """Those that are idle are not."""
-    code = textwrap.dedent(FOLLOWED).format(first=first)
-    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert expected == ended.stdout.strip(), ended.stderr
+    ended = torch_alone(textwrap.dedent(FOLLOWED).format(first=first))
+    assert expected == ended.out.strip(), ended.err
 
 
 WORK = """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from tests.simcuda.conftest import Ended
 
 import simcuda
 
@@ -54,18 +55,17 @@ print(TEST_MULTIGPU, sorted(name for name in globals() if name.startswith("TestO
 
 
 @pytest.mark.slow
-def test_torch_imports_its_own_modules_outside_the_simulation() -> None:
+def test_torch_imports_its_own_modules_outside_the_simulation(torch_alone: Callable[[str], Ended]) -> None:
     """``torch._dynamo`` is loaded only when torch wants it, and then sees nothing of the simulation."""
-    run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=False)
-    assert ("fine\n", "") == (run.stdout, run.stderr)
+    assert (0, "fine\n", "") == torch_alone(IMPORTS)
 
 
 @pytest.mark.slow
-def test_torchs_helpers_for_tests_see_the_devices() -> None:
+def test_torchs_helpers_for_tests_see_the_devices(torch_alone: Callable[[str], Ended]) -> None:
     """They ask at import whether there is a GPU, and make a class of tests for each kind of device."""
-    run = subprocess.run([sys.executable, "-c", HELPERS], capture_output=True, text=True, check=False)
+    ended = torch_alone(HELPERS)
     # A torch for CUDA warns of a machine that has the compiler and no driver.
-    assert ("True ['TestOnCPU', 'TestOnCUDA']\n", 0) == (run.stdout, run.returncode), run.stderr
+    assert (0, "True ['TestOnCPU', 'TestOnCUDA']\n") == ended[:2], ended.err
 
 
 BEFORE = """

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.simcuda.conftest import Ended
 
 import simcuda
 from simcuda import simulation
@@ -237,7 +236,6 @@ for kept in ("", "x = torch.ones(3, device='cuda'); x.sum().item()"):
 
 
 @pytest.mark.slow
-def test_a_device_left_open_ends_with_its_process() -> None:
+def test_a_device_left_open_ends_with_its_process(torch_alone: Callable[[str], Ended]) -> None:
     """Without a word on stderr, used or not."""
-    done = subprocess.run([sys.executable, "-c", LEFT_OPEN], capture_output=True, text=True, check=False)
-    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+    assert (0, "", "") == torch_alone(LEFT_OPEN)
