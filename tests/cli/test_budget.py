@@ -113,14 +113,21 @@ def test_a_first_budget_allows_the_waits_in_loops(root: Path) -> None:
 
 
 def test_names_and_lines_may_change(root: Path) -> None:
-    """An allowance is about a statement, whatever the names in it; one that does the same is another one."""
+    """An allowance is about a statement, whatever the names in it, or about the one in its place."""
     run_here(root, *INIT)
     text = (root / "train.py").read_text().replace("total", "loss").replace("shown", "read_value")
     (root / "train.py").write_text(f"# A comment\n{text}")
     assert 0 == run_here(root, "budget").code
-    # The names that the allowance has are still there: it is no renamed statement.
-    edit(root, "train.py", "    return value.item()", "    other = value\n    return other.item()")
-    assert 1 == run_here(root, "budget").code
+    # The same read, written in another way, in another statement of the function.
+    again = "    other = float(value)\n    return other"
+    (root / "train.py").write_text(TRAIN.replace("    return value.item()", again))
+    assert (0, "") == (run_here(root, "budget").code, run_here(root, "budget", "--format", "github").out)
+    # Beside it, another read is one more; and what is still there, without a wait, has no other in its place.
+    for more, line in (("print(value.max().item())", 8), ("if other < 0:\n        return value.item()", 7)):
+        text = again.replace("    return", f"    {more}\n    return")
+        (root / "train.py").write_text(TRAIN.replace("    return value.item()", text))
+        ended = run_here(root, "budget", "--format", "github")
+        assert (1, True) == (ended.code, f"line={line},col=1,title=budget-exceeded" in ended.out), ended.out
 
 
 def test_an_allowance_is_for_one_statement(root: Path) -> None:

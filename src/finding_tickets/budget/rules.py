@@ -17,6 +17,7 @@ from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.budgets import CALLS, LOOPS, Allowance, Budget, Law
 from finding_tickets.verify.judge import RACED, unordered_text
+from finding_tickets.verify.places import equal_statements
 
 EXCEEDED, UNUSED, UNMEASURED = "budget-exceeded", "budget-unused", "budget-unmeasured"
 MEMORY = ("peak", "largest", "retained")
@@ -136,10 +137,20 @@ def judge(budget: Budget, spending: Spending, root: Path) -> Judged:
 def match_allowances(
     allowances: Sequence[Allowance], statements: Sequence[Statement], root: Path
 ) -> dict[Statement, Allowance]:
-    """Find the statement of each allowance, also if names in it, its function or its file were changed."""
+    """Find the statement of each allowance, also if names in it, its function or its file were changed.
+
+    Where the statement is gone, one in its function has taken its place.
+    """
     known = [each.statement for each in allowances]
     matched = match_statements(known, statements, root)
-    return {statement: allowances[place] for statement, place in matched.items()}
+    allowed = {statement: allowances[place] for statement, place in matched.items()}
+    for place, old in enumerate(known):
+        is_there = place in matched.values() or equal_statements(root, old.file, old.function, old.code)
+        for statement in statements:
+            if not is_there and statement not in allowed and statement.is_beside(old):
+                allowed[statement] = allowances[place]
+                break
+    return allowed
 
 
 def problems(judged: Judged, file: str) -> Iterator[Problem]:
