@@ -238,6 +238,13 @@ def test_hazards_always_fail(tmp_path: Path) -> None:
     assert 1 == ended.code
     said = " ".join(ended.out.split())
     assert "race.py:8: hazards: 1, at most 0 allowed, not ordered after race.py:7: more = values + 1" in said
+    # Of two races each has its own line, and what came before is one of two.
+    with (tmp_path / "race.py").open("a") as file:
+        file.write("with torch.cuda.stream(side):\n    less = values - 1\nprint((less + 1).sum().item())\n")
+    said = " ".join(run_here(tmp_path, "budget").out.split())
+    before = "not ordered after one of race.py:7: more = values + 1; race.py:10: less = values - 1: "
+    for line in (8, 11):
+        assert f"race.py:{line}: hazards: 2, at most 0 allowed, here 1, {before}" in said
     (tmp_path / "tickets.toml").unlink()
     run_here(tmp_path, "budget", "init", "race.py")
     assert 0 == run_here(tmp_path, "budget").code

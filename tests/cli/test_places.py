@@ -338,10 +338,21 @@ LATER = {
         "    norm = library.norm(xs[0])\n",
         "train.py:8: error [gate-worse] B1-PT-01: a new wait at train.py:8, 10 times: norm = library",
     ),
+    "unpinned memory": (
+        ".pin_memory()",
+        "",
+        "train.py:12: error [gate-worse] B1-PT-01: copies of unpinned memory may wait at train.py:12",
+    ),
 }
 
 
-LIBRARY = TRAIN.replace("import torch", "import torch\nfrom vendor import library")
+COPIES = """\
+hosts = [torch.ones(4), *(torch.ones(4).pin_memory() for _ in range(2))]
+for host in hosts:
+    host.to("cuda", non_blocking=True)
+"""
+"""One of three copies is of unpinned memory."""
+LIBRARY = f"{TRAIN}{COPIES}".replace("import torch", "import torch\nfrom vendor import library")
 CLOSED = LIBRARY.replace(NORM, "    norm = 0\n").replace("\n\ndef read", "\ndef read")
 
 

@@ -58,7 +58,7 @@ class Comparison:
 
     def has_new_waits(self) -> bool:
         """Return True if statements wait that did not wait before."""
-        return any(each.is_new_wait for each in self.statements)
+        return any(each.is_new for each in self.statements)
 
 
 @dataclass
@@ -183,7 +183,7 @@ def _leave_out_repeated(compared: Sequence[Comparison]) -> None:
     """Keep each new wait of one ticket alone: a place that waits again is a new wait to other tickets."""
     told = set[str]()
     for each in sorted(compared, key=Comparison.has_new_waits):
-        each.statements = [one for one in each.statements if not one.is_new_wait or one.place not in told]
+        each.statements = [one for one in each.statements if not one.is_new or one.place not in told]
         told.update(one.place for one in each.statements)
 
 
@@ -346,7 +346,7 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register) -> None:
     compared = ticket.compared
     for each in compared.statements:
         moved = f"if it waits in the place of others: tickets fix {ticket.id} --moved {each.place}"
-        then = f"{moved}, and --accept {ticket.id}" if each.is_new_wait else None
+        then = f"{moved}, and --accept {ticket.id}" if each.is_new and each.what == "syncs" else None
         _add_worse(ticket, each.text.replace(" still ", " again "), each, head.root, then)
     if compared.worse:
         _add_worse(ticket, "; ".join(compared.worse), compared.site or fix, head.root)

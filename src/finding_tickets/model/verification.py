@@ -85,9 +85,9 @@ class Contradiction(Record):
         return f"{self.file}:{self.line}"
 
     @property
-    def is_new_wait(self) -> bool:
+    def is_new(self) -> bool:
         """Return True if the statement did not wait before."""
-        return bool(self.code) and self.what == "syncs"
+        return bool(self.code)
 
 
 class ClaimResult(Record):

@@ -203,8 +203,11 @@ def raced_text(sites: Iterable[SiteLaw]) -> str:
 
 
 def unordered_text(places: Sequence[str]) -> str:
-    """Return the end of a sentence about a race."""
-    return f", not ordered after {' and '.join(places)}" if places else ""
+    """Return the end of a sentence about a race. Which of several lines belongs to it is not known."""
+    if not places:
+        return ""
+    several = "one of " if len(places) > 1 else ""
+    return f", not ordered after {several}{'; '.join(places)}"
 
 
 def count_hazards(measured: MeasuredTicket | Verification, variant: str) -> int:

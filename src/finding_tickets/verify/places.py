@@ -29,8 +29,8 @@ from finding_tickets.verify.plan import BASE, Plan
 
 Counts = dict[Statement, dict[str, int]]
 Site = tuple[str, int, str, str, int]
-NEW = {"syncs": "a new wait at ", "hazards": "a new race at "}
-"""What no statement elsewhere may do unless it did so in the code as found."""
+NEW = {"syncs": "a new wait", "hazards": "a new race", "implicit_syncs": "copies of unpinned memory may wait"}
+"""What no statement elsewhere may do unless it did so before."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,17 @@ def find_place(todo: Plan, place: StatementRef) -> Statement:
     raise BadDataError(message, line=place.line, hint=hint)
 
 
+@dataclass
+class Others:
+    """The statements of a fix that wait, beside the place: with how often at most each of them did before.
+
+    Those that the ticket names as ``moved`` may.
+    """
+
+    new: dict[Statement, int] = field(default_factory=dict)
+    moved: list[Statement] = field(default_factory=list)
+
+
 class PlacedVariant:
     """The runs of a variant, with what each statement costs in them and by which calls it was reached."""
 
@@ -121,6 +132,16 @@ class PlacedVariant:
         found = set[Statement]()
         for counts in self.counts:
             found.update(each for each, costs in counts.items() if metric in costs)
+        return sorted(found)
+
+    def unpinned(self, least: int) -> list[Statement]:
+        """Return the statements that copy so often at least in some run, and may wait in each copy."""
+        found = set()
+        for counts in self.counts:
+            for statement, costs in counts.items():
+                copies = costs.get("h2d", 0) + costs.get("d2h", 0)
+                if costs.get("implicit_syncs", 0) >= copies >= least:
+                    found.add(statement)
         return sorted(found)
 
     def values(self, statements: Iterable[Statement | None], metric: str) -> list[int]:
@@ -166,26 +187,15 @@ def measure_place(
         here = there if name == FOUND else find_again(there, variants[FOUND].code, variant)
         shown = {here}
         if name == FIX:
-            found, fix = (PlacedVariant(in_all[each], variants[each].code) for each in (FOUND, FIX))
-            new, moved = _find_others(todo, found, fix, there, here)
-            if BASE in in_all:
-                # What once waited, and no longer did in the base, is new as well.
-                base = PlacedVariant(in_all[BASE], variants[BASE].code)
-                again, _ = _find_others(todo, base, fix, there, here)
-                new = {**again, **new}
-                left = _leave_out_known([*new, *moved], fix, base)
-                new = {each: new[each] for each in left if each in new}
-                # Of what was moved, what the base has as well may have more to do.
-                moved = [each for each in moved if each in left]
-            if todo.is_closed:
-                new = _leave_out_later(new, fix, found.values([there], "syncs"))
-            raced = fix.costing(RACED)
-            shown |= {*new, *moved, *raced}
-            for statement, before in new.items():
-                measured.elsewhere.append(_say_new(fix, statement, todo.sweep, raced, before))
+            whole = {each: PlacedVariant(in_all[each], variants[each].code) for each in in_all}
+            others = _find_others(todo, whole, there, here)
+            raced = whole[FIX].costing(RACED)
+            shown |= {*others.new, *others.moved, *raced}
+            for statement, before in others.new.items():
+                measured.elsewhere.append(_say_new(whole[FIX], statement, todo.sweep, raced, before))
             said = ""
-            if moved and not todo.is_closed:
-                said = _say_no_less(found, fix, there, {here, *moved})
+            if others.moved and not todo.is_closed:
+                said = _say_no_less(whole[FOUND], whole[FIX], there, {here, *others.moved})
             if said:
                 measured.elsewhere.append(Contradiction(what="moved", text=said))
         measured.lines[name] = str(here) if here else ""
@@ -216,32 +226,67 @@ def find_again(there: Statement, old: Path, variant: PlacedVariant) -> Statement
 
 
 def _find_others(
-    todo: Plan, found: PlacedVariant, fix: PlacedVariant, there: Statement, here: Statement | None
-) -> tuple[dict[Statement, int], list[Statement]]:
-    """Return the statements of the fix that wait where the code as found did not, and those that may.
+    todo: Plan, whole: Mapping[str, PlacedVariant], there: Statement, here: Statement | None
+) -> Others:
+    """Return the statements of the fix that wait and did not in the code as found, or in the base."""
+    fix = whole[FIX]
+    others = _compare_waits(todo, whole[FOUND], fix, there, here)
+    if BASE in whole:
+        # What once waited, and no longer did in the base, is new as well.
+        base = whole[BASE]
+        others.new = {**_compare_waits(todo, base, fix, there, here).new, **others.new}
+        left = _leave_out_known([*others.new, *others.moved], fix, base)
+        others.new = {each: others.new[each] for each in left if each in others.new}
+        # Of what was moved, what the base has as well may have more to do.
+        others.moved = [each for each in others.moved if each in left]
+        for statement in _find_unpinned(fix, base):
+            others.new.setdefault(statement, 0)
+    if todo.is_closed:
+        others.new = _leave_out_later(others.new, fix, whole[FOUND].values([there], "syncs"))
+    return others
 
-    Each that may not comes with the waits that the code as found had there at most. Other expressions wait,
-    or a statement that waits more often is reached by other calls. A statement that waits more often by the
-    same calls has more to do.
+
+def _compare_waits(
+    todo: Plan, found: PlacedVariant, fix: PlacedVariant, there: Statement, here: Statement | None
+) -> Others:
+    """Return the statements of the fix that wait where other code did not.
+
+    Other expressions wait, or a statement that waits more often is reached by other calls. A statement that
+    waits more often by the same calls has more to do.
     """
     before, waiting = found.waiting(there), fix.waiting(here)
     moved = [each.statement for each in todo.moved]
     known = [*before, *moved, *todo.excused]
     matched = match_statements(known, waiting, fix.code)
     calls = set[str]().union(*(found.chains.get(each, ()) for each in before))
-    new, may = dict[Statement, int](), list[Statement]()
+    others = Others()
     for statement in waiting:
         place, chains = matched.get(statement), fix.chains.get(statement, set())
         if place is None:
             if not chains or not chains <= calls:
-                new[statement] = 0
+                others.new[statement] = 0
         elif known[place] in moved:
-            may.append(statement)
+            others.moved.append(statement)
         elif place < len(before) and not fix.callers(statement) <= found.callers(known[place]):
             waits = found.values([known[place]], "syncs")
             if any(map(gt, fix.values([statement], "syncs"), waits)):
-                new[statement] = max(waits)
-    return new, may
+                others.new[statement] = max(waits)
+    return others
+
+
+def _find_unpinned(fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
+    """Return the statements all of whose copies may wait, unless it is as in the base.
+
+    A single copy may have to wait for the allocator. One that is written in another way is as in the base.
+    """
+    there, here = base.unpinned(least=1), fix.unpinned(least=2)
+    known = match_statements(there, here, fix.code)
+    gone = [each for number, each in enumerate(there) if number not in known.values()]
+    found = []
+    for statement in here:
+        if statement not in known and not any(each.is_beside(statement) for each in gone):
+            found.append(statement)
+    return found
 
 
 def _leave_out_known(anew: Sequence[Statement], fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
@@ -311,7 +356,7 @@ def _say_new(
     times = times_text(str(fit(sweep[: len(values)], values, sweep[: len(values)])))
     function = f" in {statement.function}()" if statement.function else ""
     than = f", {times_text(str(before))} before" if before else ""
-    text = f"{NEW[metric]}{statement}{function}, {times}{than}: {statement.code}"
+    text = f"{NEW[metric]} at {statement}{function}, {times}{than}: {statement.code}"
     if any(variant.values([statement], "hazards")):
         text += unordered_text([f"{each}: {each.code}" for each in raced])
     return Contradiction(
