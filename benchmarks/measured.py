@@ -44,7 +44,7 @@ def record(root: Path, path: str) -> None:
     (file,) = (OURS / EVIDENCE / PATTERN).glob("*.json")
     recorded = load(file.read_bytes())
     done = Verification(**{**vars(recorded.verification), "ticket": document.id.value})
-    inputs = collect_inputs(planned, document, done, file_inputs((), planned))
+    inputs = collect_inputs(planned, done, file_inputs((), planned))
     write(Evidence(inputs=inputs, verification=done), root, EVIDENCE)
 
 

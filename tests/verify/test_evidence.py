@@ -63,7 +63,7 @@ def record(
     there = helper.stat()
     used = UsedFile(str(helper), False, there.st_size, there.st_mtime_ns, there.st_ctime_ns)
     outcome = TaskOutcome(used=UsedFiles(there.st_ctime_ns + 1, (used,)))
-    inputs = collect_inputs(planned, document, verification, file_inputs([outcome], planned))
+    inputs = collect_inputs(planned, verification, file_inputs([outcome], planned))
     write(Evidence(inputs=inputs, verification=verification), repository.root, "evidence")
     return repository.root / "evidence" / name_of(verification)
 

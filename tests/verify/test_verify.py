@@ -277,10 +277,14 @@ def test_nothing_is_kept_of_what_is_done(
     assert all(row[3] <= 2 and row[4] == 1 for row in left)
 
 
-def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured(tmp_path: Path) -> None:
+def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured(
+    repository: Repository, tmp_path: Path
+) -> None:
     """Evidence that names it so is stale, whichever it is now; the other files are as they were."""
+    repository.ticket("A-1")
+    (document,) = repository.load().documents
     variants = {name: FunctionPath(f"{name}.py", "check") for name in ("found", "fix")}
-    todo = Plan("A-1", "tickets/A-1.md", tmp_path, tmp_path, tmp_path, "v.py", variants)
+    todo = Plan(document, tmp_path, tmp_path, tmp_path, "v.py", variants)
     for name in ("edited.py", "same.py"):
         (tmp_path / name).write_text("1")
     state = (tmp_path / "same.py").stat()

@@ -11,13 +11,14 @@ from pydantic import TypeAdapter
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.documents.run_command import parse_command
 from finding_tickets.ground.statements import Statement, find_statement
-from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
 from finding_tickets.measure.tasks import RUN, VARYING, CannotMeasureError, RunJob
 from finding_tickets.model.verification import CallCost, MeasuredRun
 from finding_tickets.register.budgets import CALLS, Budget
 from finding_tickets.verify.judge import parse_worker_result
 from finding_tickets.verify.places import Counts, add_cost, count_statements
 from finding_tickets.verify.plan import fill_template
+from finding_tickets.verify.verify import Settings
 
 _RUN = TypeAdapter(MeasuredRun)
 
@@ -49,65 +50,40 @@ class Spending:
     trouble: str = ""
 
 
-@dataclass(frozen=True)
-class Target:
-    """A budget to measure with the code in a folder: the work tree, or a checkout of a revision."""
-
-    budget: Budget
-    root: Path
-    code: Path
-    meter: str
-    timeout: float
-    memory: int
-
-    def tasks(self) -> list[Task]:
-        """Return a task for each point; the first one is there twice, to find costs that differ."""
-        command = parse_command(self.budget.run, self.budget.sweep)
-        tasks = []
-        for at in [*self.budget.points, self.budget.points[0]]:
+def measure(
+    budgets: Sequence[Budget], code: Path, isolation: Isolation, settings: Settings
+) -> list[Spending]:
+    """Measure the targets of budgets, with the code in a folder: the work tree or a checkout."""
+    tasks = {}
+    for budget in budgets:
+        command = parse_command(budget.run, budget.sweep)
+        # The first point is there twice, to find costs that differ.
+        for place, at in enumerate([*budget.points, budget.points[0]]):
             job = RunJob(
-                code=str(self.code),
-                work_tree=str(self.root),
+                code=str(code),
+                work_tree=str(settings.root),
                 kind=command["kind"],
                 target=fill_template(command["target"], at),
                 arguments=[fill_template(argument, at) for argument in command["arguments"]],
                 sweep=[at] if at else [],
-                within=self.budget.within,
-                stated=f"budget {self.budget.name}",
-                meter=self.meter,
+                within=budget.within,
+                stated=f"budget {budget.name}",
+                meter=settings.meter,
                 own_lines=True,
             )
-            task = Task(
-                target=RUN,
-                payload=job,
-                root=self.root,
-                code=self.code,
-                copied=self.code != self.root,
-                timeout=self.timeout,
-                memory=self.memory,
-            )
-            tasks.append(task)
-        return tasks
-
-
-def measure(targets: Sequence[Target], isolation: Isolation) -> list[Spending]:
-    """Measure several targets at once."""
-    tasks = {}
-    for number, target in enumerate(targets):
-        for place, task in enumerate(target.tasks()):
-            tasks[number, place] = task
+            tasks[budget.name, place] = settings.task(RUN, job, code=code, copied=code != settings.root)
     outcomes = dict(isolation.run(tasks))
     spent = []
-    for number, target in enumerate(targets):
-        own = [outcomes[key] for key in sorted(outcomes) if key[0] == number]
+    for budget in budgets:
+        own = [outcomes[budget.name, place] for place in range(len(budget.points) + 1)]
         try:
-            spent.append(_collect(target, own))
+            spent.append(_collect(budget, code, own))
         except CannotMeasureError as error:
             spent.append(Spending(trouble=str(error)))
     return spent
 
 
-def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
+def _collect(budget: Budget, code: Path, outcomes: Iterable[TaskOutcome]) -> Spending:
     """Return the costs of all runs of a target. Raise CannotMeasureError if they cannot be relied on."""
     spending = Spending()
     *runs, again = [parse_worker_result(outcome, _RUN) for outcome in outcomes]
@@ -115,7 +91,7 @@ def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
     if differ:
         file, line, _, what, count = min(differ)
         raise CannotMeasureError(f"{VARYING}: {what} at {file}:{line}, {count} in one of two runs")
-    for at, run in zip(target.budget.points, runs, strict=True):
+    for at, run in zip(budget.points, runs, strict=True):
         if run.error or run.unknown:
             reason = run.error or f"uses operations of unknown cost: {', '.join(run.unknown)}"
             raise CannotMeasureError(f"{' '.join(f'{name}={at[name]}' for name in at)} {reason}".strip())
@@ -123,13 +99,13 @@ def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
         order = run.order or [0]
         for place, cost in enumerate(run.calls or [run]):
             places = [number for number, kind in enumerate(order) if kind == place]
-            counts = _count(cost, target.code, spending.regions)
+            counts = _count(cost, code, spending.regions)
             modelled = frozenset(cost.ranges)
             spending.costs.append(Cost({**at, CALLS: len(order)}, places, cost.metrics, modelled, counts))
         for file, line, function in run.repeated:
-            spending.repeated.add(find_statement(target.code, file, line, function))
+            spending.repeated.add(find_statement(code, file, line, function))
         for file, line, function, nbytes in run.largest:
-            statement = find_statement(target.code, file, line, function)
+            statement = find_statement(code, file, line, function)
             spending.largest[statement] = max(nbytes, spending.largest.get(statement, 0))
     return spending
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from finding_tickets.budget.first import add_budget, first_budget
-from finding_tickets.budget.measure import Spending, Target, measure
+from finding_tickets.budget.measure import Spending, measure
 from finding_tickets.budget.rules import judge, problems
 from finding_tickets.cli.options import HERE, MEASURING, DryRun, Measuring, Root, format_option, option
 from finding_tickets.cli.output import say, style, used_width, write, write_annotations, write_json
@@ -26,6 +26,7 @@ from finding_tickets.register.config import CONFIG_FILE, Config, config_file_of,
 from finding_tickets.report.budget import budget_item, budget_lines
 from finding_tickets.report.text import counted
 from finding_tickets.verify.probing import PRELOAD, values_of
+from finding_tickets.verify.verify import Settings
 
 BudgetFormat = StrEnum("BudgetFormat", ["TABLE", "JSON", "GITHUB"])
 
@@ -117,8 +118,13 @@ def _quote(word: str) -> str:
 
 def _spend(budgets: Sequence[Budget], root: Path, config: Config, how: Measuring) -> list[Spending]:
     """Measure what the targets of budgets cost."""
-    meter, timeout = how.meter or config.meter, how.timeout or config.timeout
-    targets = [Target(each, root, root, meter, timeout, config.memory) for each in budgets]
-    say(f"measuring {counted(len(targets), 'budget')}")
+    settings = Settings(
+        root=root,
+        evidence=config.evidence,
+        meter=how.meter or config.meter,
+        timeout=how.timeout or config.timeout,
+        memory=config.memory,
+    )
+    say(f"measuring {counted(len(budgets), 'budget')}")
     with Isolation(PRELOAD) as isolation:
-        return measure(targets, isolation)
+        return measure(budgets, root, isolation, settings)

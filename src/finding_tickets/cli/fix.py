@@ -185,8 +185,8 @@ class FixTrial:
             )
         entries: dict[str, Any] = {"variants": self._added, "claims": {FIX: values} if values else {}}
         entries["moved"] = [each.stated for each in self._moved]
-        work.document = self._written({key: each for key, each in entries.items() if each})
-        stated = plan(work.document, self._register.root.resolve())
+        written = self._written({key: each for key, each in entries.items() if each})
+        stated = plan(written, self._register.root.resolve())
         if stated:
             unstated = [claim for claim in todo.claims if claim.id == OUTCOME]
             work.plan = replace(stated, claims=(*stated.claims, *unstated))

@@ -65,7 +65,8 @@ class RayCluster:
                 pending[task.remote(folder, path, order, versions())] = path
             while pending:
                 (done, *_), _ = ray.wait(list(pending))
-                document, plan = planned[pending.pop(done)]
+                plan = planned[pending.pop(done)]
+                document = plan.document
                 try:
                     yield record(parse_answer(ray.get(done), document), settings)
                 except ray.exceptions.RayError as error:

@@ -132,7 +132,7 @@ def _audit(document: Document, isolation: Isolation, settings: Settings, cheats:
     todo = replace(todo, variants=variants, claims=tuple(claims), seed=settings.seed)
     planned: Planned = {}
     for name in (HONEST, *(cheat.id for cheat in cheats)):
-        planned[name] = document, replace(todo, cheats={subject: {"cheat": name, "found": found}})
+        planned[name] = replace(todo, cheats={subject: {"cheat": name, "found": found}})
     with results_folder(isolation) as folder:
         trials = {}
         for trial in run_all(planned, isolation, with_meter(isolation, settings), folder):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from operator import gt
 from pathlib import Path
 
-from finding_tickets.budget.measure import Target, measure
+from finding_tickets.budget.measure import measure
 from finding_tickets.budget.rules import EXCEEDED, Excess, Judged, judge, problem_of, problems
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.claims.metrics import OF_STATEMENTS
@@ -63,9 +63,7 @@ def _judge_all(
     budgets: Sequence[Budget], code: Path, isolation: Isolation, settings: Settings
 ) -> list[Judged]:
     """Measure budgets with the code in a folder, and judge them."""
-    limits = (settings.meter, settings.timeout, settings.memory)
-    targets = [Target(each, settings.root, code, *limits) for each in budgets]
-    spendings = measure(targets, isolation) if targets else []
+    spendings = measure(budgets, code, isolation, settings)
     return [judge(each, spent, code) for each, spent in zip(budgets, spendings, strict=True)]
 
 

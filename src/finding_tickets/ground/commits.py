@@ -10,7 +10,6 @@ from finding_tickets.ground.cache import make_folder
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 
 FOLDER = "checkouts"
-SUBMODULE = "160000"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
 _KEEP = 64
 """Unused checkouts that are kept, those used last."""
@@ -61,11 +60,6 @@ class Checkouts:
             return ask(self.root, "cat-file", "-t", f"{revision.commit}:./{file}").strip() == "blob"
         except GitError:
             return False
-
-    def submodules(self, revision: Revision) -> list[str]:
-        """Return the folders of a revision, relative to ``root``, that belong to other repositories."""
-        entries = ask(self.root, "ls-tree", "-r", revision.commit).split("\n")
-        return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
 
     def files(self, revision: Revision) -> Path:
         """Return the folder ``root`` at a revision, which stays as ``make_folder`` says."""

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.documents.reading import Document
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import fixes_folder, replace, safe_name
 from finding_tickets.measure.tasks import belongs_to
@@ -78,14 +77,13 @@ def write(evidence: Evidence, root: Path, folder: str) -> None:
             replace(path, content, mode=0o644)
 
 
-def collect_inputs(
-    planned: Plan, document: Document, done: Verification, files: Iterable[Input]
-) -> tuple[Input, ...]:
+def collect_inputs(planned: Plan, done: Verification, files: Iterable[Input]) -> tuple[Input, ...]:
     """Return what a verification depends on: versions, the Remediation section, commits, and ``files``.
 
     Code at a revision is known by its commit.
     """
-    remediation, folder = document.remediation, fixes_folder(document.id.value)
+    remediation = planned.document.remediation
+    folder = fixes_folder(planned.document.id.value)
     inputs = [
         Input(kind="version", name=TOOL, value=__version__),
         Input(kind="version", name=TORCH, value=done.torch),

@@ -160,7 +160,7 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
         verdict = Verdict.INCONCLUSIVE if verdict is Verdict.VERIFIED else verdict
         reason = f"found and fix are the same code; {reason}"
     return Verification(
-        ticket=todo.ticket,
+        ticket=todo.document.id.value,
         verdict=verdict,
         reason=reason,
         meter=measured.meter,

@@ -49,8 +49,7 @@ WHOLE = "whole"
 class Plan:
     """Everything a verification needs to know of a ticket."""
 
-    ticket: str
-    document: str  # its path
+    document: Document
     root: Path  # what the files of the code are relative to
     verifiers: Path  # what the verifier is relative to
     repository: Path  # the folder in which git knows the revisions
@@ -59,7 +58,7 @@ class Plan:
     revisions: dict[str, Revision] = field(default_factory=dict)  # of variants that are not those at the root
     keep: bool = False  # whether the decision is to keep the code as found
     claims: tuple[Claim, ...] = ()
-    trouble: str | None = None  # why nothing can be measured, although nothing is wrong with the document
+    trouble: str = ""  # why nothing can be measured, although nothing is wrong with the document
     run: RunCommand | None = None  # what is run in the place of a verifier
     sweep: tuple[At, ...] = (ONCE,)  # the points that it is run at
     within: str | None = None  # the function that is counted
@@ -185,54 +184,53 @@ def plan(
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
     """
-    place, stated = verifiers or root, stated_in(document)
-    run, refs, claims = stated.run, stated.variants, stated.claims
+    stated, place = stated_in(document), verifiers or root
+    run, claims = stated.run, stated.claims
     verifier = "" if run else verifier_of(document, place)
     if verifier is None:
         return None
-    overrides = overrides or {}
-    is_placed = stated.place is not None
-    if run and "fix" not in refs:
+    if run and "fix" not in stated.variants:
         # What is claimed of the fix is checked once there is one.
         claims = tuple(claim for claim in claims if claim.variant != "fix")
-    missing = ""
     try:
         if verifier:
             _check_file(verifier, place)
         variants = _variants(document, root)
-        named: dict[str, str] = {}
+        named = _name_revisions(stated, variants, overrides or {})
         for name, source in variants.items():
-            own = refs[name].revision if name in refs else None
-            revision = overrides[name] if name in overrides else own or overrides.get(EVERY)
-            if revision:
-                named[name] = revision
-            elif run and source.module.endswith(".py") and not (root / source.module).is_file():
-                missing = missing or f"{name}: there is no file {source.module} in the work tree"
-            elif source.module.endswith(".py"):
+            if not (run or name in named) and source.module.endswith(".py"):
                 _check_file(source.module, root)
         for claim in claims:
-            _check_claim(claim, variants, is_placed=is_placed)
+            _check_claim(claim, variants, is_placed=stated.place is not None)
     except BadDataError as error:
         raise error.in_file(stated.path, stated.span.line or None) from None
-    repository = repository or root
-    revisions, trouble = _resolve(repository, named, variants) if named else ({}, None)
-    trouble = trouble or missing or None
     where = f"{stated.path}:{run.line}" if run else ""
-    if trouble and is_placed:
-        trouble += "; fetch its commit, or pin found to one that has the statement"
-    trouble = f"{trouble} ({where})" if trouble and where else trouble
+    revisions: dict[str, Revision] = {}
+    trouble = "" if variants else "there is no variant to measure"
+    try:
+        if named:
+            revisions = _resolve(repository or root, named, variants)
+        for name, source in variants.items():
+            is_missing = source.module.endswith(".py") and not (root / source.module).is_file()
+            if run and is_missing and name not in named:
+                raise RevisionError(f"{name}: there is no file {source.module} in the work tree")
+    except RevisionError as error:
+        trouble = str(error)
+        if stated.place:
+            trouble += "; fetch its commit, or pin found to one that has the statement"
+        if where:
+            trouble += f" ({where})"
     return Plan(
-        ticket=document.id.value,
-        document=document.path,
+        document=document,
         root=root,
         verifiers=place,
-        repository=repository,
+        repository=repository or root,
         verifier=verifier,
         variants=variants,
         revisions=revisions,
         keep=stated.decision == "keep",
         claims=claims,
-        trouble=trouble if variants else "there is no variant to measure",
+        trouble=trouble,
         run=run,
         sweep=stated.sweep or (ONCE,),
         within=stated.within,
@@ -300,12 +298,23 @@ def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
     return found
 
 
+def _name_revisions(
+    stated: Remediation, variants: Mapping[str, FunctionPath], overrides: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the revisions that variants are measured at; one in the work tree has none."""
+    named = {}
+    for name in variants:
+        own = stated.variants[name].revision if name in stated.variants else None
+        revision = overrides[name] if name in overrides else own or overrides.get(EVERY)
+        if revision:
+            named[name] = revision
+    return named
+
+
 def _resolve(
-    repository: Path,
-    named: Mapping[str, str],
-    variants: Mapping[str, FunctionPath],
-) -> tuple[dict[str, Revision], str | None]:
-    """The revisions of variants, and why they cannot be measured there."""
+    repository: Path, named: Mapping[str, str], variants: Mapping[str, FunctionPath]
+) -> dict[str, Revision]:
+    """Return the revisions of variants. Raise RevisionError if one, or a file at it, does not exist."""
     # Most tickets name no revision, and git is not asked for them.
     from finding_tickets.ground.commits import Checkouts
 
@@ -315,14 +324,11 @@ def _resolve(
         try:
             revision = found[name] = checkouts.revision(text)
         except RevisionError as error:
-            return found, f"{name}: {error}"
+            raise RevisionError(f"{name}: {error}") from None
         file = variants[name].module
-        if not file.endswith(".py") or checkouts.has(revision, file):
-            continue
-        inside = [folder for folder in checkouts.submodules(revision) if file.startswith(f"{folder}/")]
-        why = f"; {inside[0]} is a submodule, whose files are not part of the revision" if inside else ""
-        return found, f"{name}: there is no file {file} at {revision}{why}"
-    return found, None
+        if file.endswith(".py") and not checkouts.has(revision, file):
+            raise RevisionError(f"{name}: there is no file {file} at {revision}")
+    return found
 
 
 def _check_file(file: str, root: Path) -> None:

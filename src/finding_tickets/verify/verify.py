@@ -110,7 +110,7 @@ class Verified:
     never_ran: bool = False  # as in ``TaskOutcome``
 
 
-Planned = dict[str, tuple[Document, Plan]]
+Planned = dict[str, Plan]
 
 
 @dataclass
@@ -122,7 +122,6 @@ class MeasuredPlan:
     """
 
     key: str  # in what was planned
-    document: Document
     plan: Plan
     results: Path  # the folder of what its variants returned
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -149,7 +148,7 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
             yield Verified(document, error=error)
             continue
         if todo:
-            planned[document.path] = document, todo
+            planned[document.path] = todo
         else:
             reason = "it has no verifier"
             yield Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
@@ -188,7 +187,7 @@ def measure_one(document: Document, isolation: Isolation, settings: Settings) ->
     """
     planned: Planned = {}
     if todo := make_plan(document, settings):
-        planned[document.path] = document, todo
+        planned[document.path] = todo
     with results_folder(isolation) as folder:
         (work,) = run_all(planned, isolation, settings, folder)
     return work
@@ -250,7 +249,7 @@ def record(done: Verified, settings: Settings) -> Verified:
 
 def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
     """A verification without samples: every claim stays open."""
-    blank = _blank(todo.ticket, settings, Verdict.INCONCLUSIVE, reason)
+    blank = _blank(todo.document.id.value, settings, Verdict.INCONCLUSIVE, reason)
     return blank.model_copy(update={"claims": open_claims(todo.claims)})
 
 
@@ -294,7 +293,7 @@ def run_all(
     # Tasks that another one answers, by that one.
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for key in list(planned):
-        work = _begin(key, *planned.pop(key), settings, folder)
+        work = _begin(key, planned.pop(key), settings, folder)
         if not work.tasks:
             yield work
             continue
@@ -335,9 +334,9 @@ def run_all(
             yield works.pop(key)
 
 
-def _begin(key: str, document: Document, todo: Plan, settings: Settings, folder: Path) -> MeasuredPlan:
+def _begin(key: str, todo: Plan, settings: Settings, folder: Path) -> MeasuredPlan:
     """Return a plan with its tasks, or with what keeps it from being measured."""
-    work = MeasuredPlan(key, document, todo, folder / hashlib.sha256(key.encode()).hexdigest())
+    work = MeasuredPlan(key, todo, folder / hashlib.sha256(key.encode()).hexdigest())
     if todo.trouble:
         work.reason = todo.trouble
         return work
@@ -389,7 +388,7 @@ def _signature(task: Task) -> str:
 
 def conclude(work: MeasuredPlan, isolation: Isolation, settings: Settings) -> Verified:
     """Judge what was measured and record it; a failure of the tool or the GPU is not recorded."""
-    document, todo = work.document, work.plan
+    todo, document = work.plan, work.plan.document
     outcomes = [*work.outcomes.values()]
     try:
         if work.error:
@@ -408,7 +407,7 @@ def conclude(work: MeasuredPlan, isolation: Isolation, settings: Settings) -> Ve
     if todo.seed is not None or settings.overrides or settings.verifiers:
         return Verified(document, done)
     folders = {isolation.folder, *todo.folders.values()} - {str(todo.root)}
-    inputs = collect_inputs(todo, document, done, file_inputs(outcomes, todo, folders))
+    inputs = collect_inputs(todo, done, file_inputs(outcomes, todo, folders))
     evidence = Evidence(inputs=inputs, verification=done)
     return record(Verified(document, done, evidence=evidence), settings)
 
