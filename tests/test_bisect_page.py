@@ -7,13 +7,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Git, Repository
 from tests.verify.conftest import FEW_POINTS, FIX, FOUND
-
-if TYPE_CHECKING:
-    from tests.conftest import Git, Repository
 
 PAGE = Path(__file__).parents[1] / "docs/bisect.md"
 RECIPES = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -8,17 +8,15 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.conftest import Repository
 from tests.verify.conftest import VERIFIER, add_with_few_points
 
 from finding_tickets.cli.main import COMMANDS, run
 from finding_tickets.ground.git import GitError, ask
 from finding_tickets.report.status import ReportFormat
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 ROOT = Path(__file__).parents[1]
 RUN_CODE = {

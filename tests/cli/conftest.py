@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.cli.main import run
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,11 @@ class Ran:
         return self.envelope["data"]
 
 
+Tickets = Callable[..., Ran]
+
+
 @pytest.fixture
-def tickets(repository: Repository, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def tickets(repository: Repository, capsys: pytest.CaptureFixture[str]) -> Tickets:
     """``tickets("list", "--severity", "P1")`` on the repository."""
 
     def command(name: str, *arguments: str) -> Ran:

@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.cli.adoptable import EVERY, SEVERITIES, Made, make
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 from finding_tickets.register.adopt import survey
 from finding_tickets.register.load import load
 from finding_tickets.report.templates import render
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 from tests.verify.conftest import CLAIMS, FOUND
 from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 LOOSE = "claims: {found: {syncs: tensors}, fix: {syncs: 1}}"
 
 

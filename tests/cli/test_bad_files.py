@@ -6,17 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 COMMANDS = ["list", "lint", "report"]
 TICKET = "# Finding Ticket: It waits\n\n**Ticket ID:** B1-PT-02\n"
 GIGABYTE = 10**9

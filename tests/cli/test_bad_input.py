@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 from finding_tickets.errors import ExitCode
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 HEAD = "# Finding Ticket: Bad\n\n**Ticket ID:** B1-PT-02\n"
 # The content, the line and, with lint, the exit code: 4 for bad data, 0 for what is only misspelt.
 BAD: dict[str, tuple[str | bytes, int, int]] = {

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from tests.conftest import run_here
-
-if TYPE_CHECKING:
-    from tests.conftest import Ended
+from tests.conftest import Ended, run_here
 
 TRAIN = """\
 import sys

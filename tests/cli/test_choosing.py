@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 GONE = "## Related Findings\n\n- B9-PT-09: the same\n"
 
 

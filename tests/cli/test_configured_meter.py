@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 from tests.verify.conftest import add_with_few_points
 
 from finding_tickets.errors import ExitCode
 from simcuda.real import why_not
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 
 
 @pytest.mark.slow

@@ -5,23 +5,18 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import CurrentVerdict
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 PAGE = (Path(__file__).parents[2] / "docs/editing.md").read_text(encoding="utf-8")
 
 

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Git, Repository
 from tests.verify.conftest import FIX, FOUND, VERIFIER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Ran
-    from tests.conftest import Git, Repository
-
-    Tickets = Callable[..., Ran]
 
 SLOW = "import torch\n\nfor _ in range(4):\n    torch.ones(2, device='cuda').sum().item()\n"
 FAST = "import torch\n\nsum(torch.ones(2, device='cuda').sum() for _ in range(4)).item()\n"

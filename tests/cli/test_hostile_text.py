@@ -6,23 +6,17 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyromark
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Git, Repository
 from tests.verify.conftest import FEW_POINTS, FOUND
 
 from finding_tickets.report.status import ReportFormat
 from finding_tickets.report.text import STEERING
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Ran
-    from tests.conftest import Git, Repository
-
-Tickets = Callable[..., "Ran"]
 # What fits into one line of Markdown, and what an exception and a function may hold beyond it.
 LINE = (
     "\x1b[31m\x1b]8;;http://a\x07x\x9b2J\u202eb\u2066 | `c` <img src=x> ](http://b) ![d](e) [f](g) ::error::h"

@@ -8,15 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 LOGS = Path(__file__).parents[1] / "importers/logs"
 
 

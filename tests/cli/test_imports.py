@@ -7,21 +7,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 from tests.verify.conftest import add
 
 from finding_tickets.cli.main import COMMANDS as ALL
 from finding_tickets.cli.main import application
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 
 CODE = """
 import json, sys

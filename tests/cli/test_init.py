@@ -5,20 +5,15 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Git, Repository
 
 from finding_tickets.cli.main import run
 from finding_tickets.register.adopt import survey
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Git, Repository
-
-Tickets = Callable[..., "Ran"]
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 
 

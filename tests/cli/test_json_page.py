@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import (
@@ -21,11 +22,6 @@ from finding_tickets.register.new import Draft
 from finding_tickets.report.probe import probe_item
 from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 PAGE = (Path(__file__).parents[2] / "docs/json.md").read_text(encoding="utf-8")
 
 

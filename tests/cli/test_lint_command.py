@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
+from tests.cli.conftest import Ran, Tickets
+from tests.conftest import Repository
 
 
 def test_problems_are_lines_that_editors_understand(tickets: Tickets, repository: Repository) -> None:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 from finding_tickets.register import staleness
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 
 
 @pytest.fixture

@@ -8,18 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.cli import list as list_command
 from finding_tickets.cli import main as main_module
 from finding_tickets.cli.main import COMMANDS, run
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground import __version__
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 TICKETS = [sys.executable, "-m", "finding_tickets"]
 

@@ -7,17 +7,13 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Git, Repository
 
 from finding_tickets.cli.main import run
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Git, Repository
-
-Tickets = Callable[..., "Ran"]
 DRAFT = {
     "title": "Norms | copied one by one",
     "severity": "P1",

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Git, Repository
 
 from finding_tickets.errors import UsageError
 from finding_tickets.register.config import Config
 from finding_tickets.register.load import Register
+from finding_tickets.register.new import Draft
 from finding_tickets.report.probe import draft_of_site, probe_lines, site_of
+from finding_tickets.report.templates import Attached
 from finding_tickets.report.text import plainly
 from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, ProbeRequest
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Git, Repository
-
-    from finding_tickets.register.new import Draft
-    from finding_tickets.report.templates import Attached
-
-Tickets = Callable[..., "Ran"]
 CODE = """\
 import torch
 

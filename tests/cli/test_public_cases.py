@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 from finding_tickets.importers.reports import findings_in
 from finding_tickets.model.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 CASES = Path(__file__).parents[2].parent / "shared" / "public-cases"
 there = pytest.mark.skipif(not CASES.exists(), reason="there is no ../shared/public-cases")
 CLOSED = "docs/bugs/closed"

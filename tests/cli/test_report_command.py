@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 
 def test_a_report_on_stdout(tickets: Tickets, repository: Repository) -> None:

@@ -6,19 +6,14 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
 from finding_tickets.cli.main import run
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 MACHINES = ("json", "csv", "sarif")
 
 

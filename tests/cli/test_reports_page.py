@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Ran
+from tests.conftest import Repository
 
 from finding_tickets.lint.contradictions import CONTRADICTIONS
 from finding_tickets.register.entries import Entry as Stated
@@ -26,10 +27,6 @@ from finding_tickets.report.status import (
     StatusReport,
 )
 from finding_tickets.report.verification import LawChange
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
 
 PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
 RECORDS = (

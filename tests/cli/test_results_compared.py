@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Git, Repository
 from tests.verify.conftest import FIX, FOUND, VERIFIER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Ran
-    from tests.conftest import Git, Repository
-
-    Tickets = Callable[..., Ran]
 
 NORMS = "    norms = [parameter.grad.norm().item() for parameter in model.parameters()]\n"
 TOGETHER = "    norms = torch.stack([parameter.grad.norm() for parameter in model.parameters()])\n"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 REMEDIATION = """\
 ## Remediation
 

@@ -7,21 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 from tests.verify.conftest import FEW_POINTS, FIX, FOUND
 from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.register import staleness
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 
 CODE = """
 import json, subprocess, sys

@@ -8,18 +8,11 @@ import sys
 import time
 from pathlib import Path
 from subprocess import PIPE, Popen
-from typing import TYPE_CHECKING
 
 import pytest
 import torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Ran
-    from tests.conftest import Git, Repository
-
-    Tickets = Callable[..., Ran]
+from tests.cli.conftest import Tickets
+from tests.conftest import Git, Repository
 
 AT_THE_TOP = """\
 import torch

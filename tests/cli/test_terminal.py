@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
-from tests.terminal import CTRL_C, ROWS, Shown, no_key, show
+from pyte import Screen
+from tests.conftest import Repository
+from tests.terminal import CTRL_C, ROWS, Key, Shown, no_key, show
 from tests.verify.conftest import CLAIMS, FOUND, MORE_POINTS, add
 
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
-
-if TYPE_CHECKING:
-    from pyte import Screen
-    from tests.conftest import Repository
-    from tests.terminal import Key
 
 ESCAPE = re.compile(rb"\x1b\[([0-9;?]*)([A-Za-z])")
 EXPECTED = CLAIMS.replace("syncs: 1", "syncs: [1, {is: 0, expect: refuted, why: 'one read is needed'}]")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Tickets
+from tests.conftest import Repository
 from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran
-    from tests.conftest import Repository
-
-Tickets = Callable[..., "Ran"]
 CODE = """\
 def step(loss):
     value = loss.item()

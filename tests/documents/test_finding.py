@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from tests.documents.conftest import Finding
+from tests.documents.conftest import Finding
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.documents.conftest import Finding, Reading
 
 from finding_tickets.model.ticket import Remediation
 from finding_tickets.model.vocabulary import Level
-
-if TYPE_CHECKING:
-    from tests.documents.conftest import Finding, Reading
 
 # The section's heading is on line 5, its fence on 7: line n of the YAML is line 7 + n of the file.
 FENCE = 7

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.documents.conftest import Finding
 
 from finding_tickets.model.vocabulary import Outcome
-
-if TYPE_CHECKING:
-    from tests.documents.conftest import Finding
 
 STATED = {
     "### Status: FIXED\n\nBatched.\n": Outcome.FIXED,

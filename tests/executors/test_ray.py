@@ -6,21 +6,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from tests.conftest import Repository
+from tests.conftest import Git, Repository
 from tests.verify.conftest import FEW_POINTS, add, verify_all
 
 from finding_tickets.errors import UnreachableError, UsageError
 from finding_tickets.executors.ray import RayCluster
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.verify import Settings
-
-if TYPE_CHECKING:
-    from tests.conftest import Git
-
-    from finding_tickets.measure.processes.isolation import Isolation
 
 NAMES = ("A-1", "A-2", "A-3", "A-4")
 # The first verifier of each machine leaves a note, and waits until one of the machines is gone.

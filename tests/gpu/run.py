@@ -22,10 +22,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tests.gpu.pattern import Pattern
+from tests.gpu.pattern import Pattern
 
 STARTING_SECONDS = 120.0
 """A process may take that long until it tells its machine, for CUDA starts in it."""

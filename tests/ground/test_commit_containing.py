@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.conftest import Git, Repository
 
 from finding_tickets.ground.git import commit_containing
-
-if TYPE_CHECKING:
-    from tests.conftest import Git, Repository
 
 FILES = ["code.py", "pkg/mod.py"]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Git, Repository
 
 from finding_tickets.ground.git import paths_on_branches
-
-if TYPE_CHECKING:
-    from tests.conftest import Git, Repository
 
 
 def commit(git: Git, branch: str) -> None:

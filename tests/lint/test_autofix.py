@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 from tests.lint.conftest import lint
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Splice
 from finding_tickets.lint.autofix import FixedFile, fix
 from finding_tickets.lint.rules import RULES, Context, Remark
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 PATH = "tickets/B1-PT-01.md"
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.conftest import Repository
 from tests.lint.conftest import lint
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 STEP = """\
 def step(model, batch):

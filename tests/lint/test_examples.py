@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.lint.conftest import lint
-from tests.lint.page import explanations
+from tests.lint.page import Files, explanations
 from tests.report.conftest import verification
 
 from finding_tickets.lint.autofix import fix
@@ -17,9 +16,6 @@ from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import load
 from finding_tickets.verify.evidence import dump
-
-if TYPE_CHECKING:
-    from tests.lint.page import Files
 
 SOUND = """\
 # Finding Ticket: Clipping waits for the device

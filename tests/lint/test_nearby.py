@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.conftest import Git, Repository
 from tests.lint.conftest import lint
 
 from finding_tickets.lint.worktree import WorkTree
-
-if TYPE_CHECKING:
-    from tests.conftest import Git, Repository
 
 ELSEWHERE = "add a row **Code Repository** where the code lives elsewhere"
 REMEDIATION = "## Remediation\n\n```yaml\n{}\nchecklist: [{{item: Count the waits, why: by hand}}]\n```\n"

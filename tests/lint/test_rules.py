@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 from tests.lint.conftest import lint
 from tests.lint.page import explanations
 
@@ -14,9 +14,6 @@ from finding_tickets.lint.engine import exit_code
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 # Lines of a ticket that the fixture writes: 1 title, 7 ID, 8 severity, 9 status, 15 file, 26 the checklist's
 # item, 28 where `more` begins. A Remediation's YAML begins 3 lines later.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Git, Repository
 
 from finding_tickets.model.vocabulary import ID_PATTERN
 from finding_tickets.register.history import History, read_history
-
-if TYPE_CHECKING:
-    from tests.conftest import Git, Repository
 
 
 def history(root: Path, path: str = "tickets/A-1.md", ticket_id: str = "A-1") -> History:

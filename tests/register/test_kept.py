@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 from tests.lint.conftest import lint
 
 from finding_tickets.documents import reading
@@ -24,9 +24,6 @@ from finding_tickets.register import load as loading
 from finding_tickets.register.entries import Entry
 from finding_tickets.register.files import State, is_settled
 from finding_tickets.register.load import Register, load
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 SECOND = 10**9
 LATER = 3 * SECOND

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.register.entries import natural
 from finding_tickets.register.load import Register, load
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 
 def ids(register: Register) -> list[str]:

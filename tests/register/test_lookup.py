@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 
 @pytest.mark.parametrize(

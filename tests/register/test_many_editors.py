@@ -6,16 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Status
 from finding_tickets.register.disposition import status_of
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 EDITORS = 20
 PROGRAM = Path(__file__).with_name("many_editors.py")

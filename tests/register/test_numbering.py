@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.errors import UsageError
 from finding_tickets.register.new import free_ids
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 from tests.lint.conftest import lint
 
 from finding_tickets.cli.main import run
 from finding_tickets.documents.reading import Document
 from finding_tickets.model.ticket import Problem
 from finding_tickets.register.load import Register, load
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
-
 
 SIDECAR = "tickets/B1-PT-01.remediation.yaml"
 SECTION = "## Remediation\n\n```yaml\ndecision: keep\n```\n"

@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.model.verification import ClaimResult, VariantResult, Verification
 from finding_tickets.model.vocabulary import Verdict
@@ -26,9 +27,6 @@ from finding_tickets.report.status import (
     short_paths,
 )
 from finding_tickets.report.status import status_of_rows as of_rows
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 
 def status(rows: Iterable[ReportRow]) -> RegisterStatus:

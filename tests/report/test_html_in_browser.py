@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page, ViewportSize
 from tests.conftest import TICKET, Repository, run_here
 from tests.report.conftest import claim, verification
 
@@ -20,9 +21,6 @@ from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.formats.html import write_report
 from finding_tickets.report.rows import row_of
 from finding_tickets.report.status import StatusReport, status_of_rows
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.conftest import Repository
 from tests.report.conftest import verification
 
 from finding_tickets.model.vocabulary import Verdict
@@ -14,9 +15,6 @@ from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.document import MeasuredDocument, document_text, measured_documents
 from finding_tickets.report.text import cells, plainly
 from finding_tickets.report.verification import verification_lines
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 ROOT = Path(__file__).parents[2]
 FOUNDING = ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"]

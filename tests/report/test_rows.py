@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 from tests.report.conftest import claim, verification
 
 from finding_tickets.ground import __version__
@@ -32,9 +32,6 @@ from finding_tickets.report.rows import (
 )
 from finding_tickets.report.verification import LawChange
 from finding_tickets.verify.evidence import dump
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 FIXED = "## Resolution\n\n**Status:** Fixed\n"
 TICKED = f"- [x] Count the waits\n\n{FIXED}"

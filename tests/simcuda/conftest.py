@@ -6,9 +6,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from tests.conftest import Ended
 
 import simcuda
 from simcuda import SimulatedCuda
@@ -46,14 +46,6 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[SimulatedCuda]:
     """Open one simulated device, an H200 under CUDA 13, or as many as the file names by ``DEVICES``."""
     with simcuda.device(getattr(request.module, "DEVICES", 1)) as simulated:
         yield simulated
-
-
-class Ended(NamedTuple):
-    """How code has ended, and what it printed."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.simcuda.conftest import Ended
+from tests.conftest import Ended
 
 import simcuda
 

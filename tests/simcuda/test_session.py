@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.simcuda.conftest import Ended
+from tests.conftest import Ended
 
 import simcuda
 from simcuda import simulation

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.conftest import Repository
 from tests.verify.conftest import FIX, FOUND, PASTED, add, add_with_few_points, verify_all
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.plan import plan
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
-
-    from finding_tickets.measure.processes.isolation import Isolation
 
 # No claim about the fix but that it does the same, at no wait.
 CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 0, same_result_as: found}}"

@@ -8,13 +8,10 @@ import sys
 import venv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 from tests.verify.conftest import FIX, add_with_few_points
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 # Tickets about a statement, and evidence by lines, brought five modules.
 MOST_MODULES, MOST_FUNCTIONS, MOST_LEVELS = 65, 450, 3

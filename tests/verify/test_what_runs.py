@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from tests.conftest import Git, Repository
 from tests.verify.conftest import verify_all
 
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.conftest import Git, Repository
-
-    from finding_tickets.measure.processes.isolation import Isolation
 
 TRAIN = """\
 import argparse

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tests.conftest import Repository
 from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.cli.main import run
@@ -11,9 +10,6 @@ from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.entries import entry_of
 from finding_tickets.register.load import Register
 from finding_tickets.register.query import select
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 
 def facts_of(repository: Repository, *, documents: bool = False) -> Register:

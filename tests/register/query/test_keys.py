@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from tests.register.query.conftest import row
+from tests.register.query.conftest import Words, row
 
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config import Config
 from finding_tickets.register.load import Register
 from finding_tickets.register.query import QueryError, select
 from finding_tickets.register.staleness import CodeInputs
-
-if TYPE_CHECKING:
-    from tests.register.query.conftest import Words
 
 ROWS = (
     row("A-1", severity="P0", status="open", agent="drl", batch=2, title="It waits for  the GPU"),

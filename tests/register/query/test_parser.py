@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import pytest
-from tests.register.query.conftest import row
+from tests.register.query.conftest import Words, row
 
 from finding_tickets.register.query import LONGEST_QUERY, QueryError, parse
-
-if TYPE_CHECKING:
-    from tests.register.query.conftest import Words
 
 ROWS = [
     row("A-1", status="open", title='a "no" to \\'),

@@ -6,16 +6,13 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import Repository
 
 from finding_tickets.register.load import Register
 from finding_tickets.register.query import FIELDS, KEYS, SORTS, select
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS
-
-if TYPE_CHECKING:
-    from tests.conftest import Repository
 
 PAGE = (Path(__file__).parents[3] / "docs/queries.md").read_text(encoding="utf-8")
 TODAY = date(2025, 3, 1)
