@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,8 +23,10 @@ from jinja2 import Environment
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.__main__ import main
+from finding_tickets.cli import main as command_line
 from finding_tickets.ground import cache as kept
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation
+from finding_tickets.register import load as loading
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import CurrentVerdict
 
@@ -362,6 +364,49 @@ def _templates_are_compiled_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ImmutableSandboxedEnvironment, "compile", compile_once)
+        yield
+
+
+class SourceFile(NamedTuple):
+    """A file of the tool, and its state when the tests began."""
+
+    path: str
+    state: os.stat_result
+
+    def __str__(self) -> str:
+        return self.path
+
+    def stat(self) -> os.stat_result:
+        """Return the state then: no code changes while tests run."""
+        return self.state
+
+
+class SourceFolder:
+    """The files of the tool, of which every register that is loaded asks whether they are the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = [SourceFile(str(file), file.stat()) for file in folder.rglob("*.py")]
+
+    def rglob(self, _: str) -> list[SourceFile]:
+        """Return all files."""
+        return self.files
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_tool_stays_as_it_is() -> Iterator[None]:
+    """What every command makes of the tool's own code, such as a parser of options, is made once."""
+    made: dict[tuple[tuple[str, ...], bool], Any] = {}
+    make = command_line.application
+
+    def make_once(names: Iterable[str], *, load: bool = True) -> Any:
+        wanted = (tuple(names), load)
+        if wanted not in made:
+            made[wanted] = make(wanted[0], load=load)
+        return made[wanted]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command_line, "application", make_once)
+        patch.setattr(loading, "_PACKAGE", SourceFolder(loading._PACKAGE))
         yield
 
 
