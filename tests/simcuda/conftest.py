@@ -48,6 +48,13 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[SimulatedCuda]:
         yield simulated
 
 
+@pytest.fixture(scope="module")
+def shared_gpu() -> Iterator[SimulatedCuda]:
+    """Open one device for a file with hundreds of calls, which take less time than to open it."""
+    with simcuda.device() as simulated:
+        yield simulated
+
+
 @pytest.fixture(scope="session")
 def torch_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Ended]]:
     """``torch_alone(code)`` runs code in a process that has loaded torch, but nothing of the simulation."""

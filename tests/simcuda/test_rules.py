@@ -34,7 +34,7 @@ def test_no_operation_is_in_two_tables() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_every_rule_is_taken_for_its_example(
-    rule: CostRule, gpu: SimulatedCuda, monkeypatch: pytest.MonkeyPatch
+    rule: CostRule, shared_gpu: SimulatedCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The example of a rule runs, leaves no operation unknown, and is charged by that rule.
 
@@ -52,7 +52,7 @@ def test_every_rule_is_taken_for_its_example(
     # The first product takes memory for cuBLAS, which may block.
     run_example(rule, names)
     charged.clear()
-    with gpu.measure() as measured:
+    with shared_gpu.measure() as measured:
         run_example(rule, names)
     assert rule.id in charged
     assert (0, ()) == (measured.implicit_syncs, measured.unknown)
@@ -70,9 +70,11 @@ def test_every_rule_is_taken_for_its_example(
         ("x[x > 0] = 1.0", False),
     ],
 )
-def test_what_is_searched_by_cub_is_approximate(gpu: SimulatedCuda, code: str, approximate: bool) -> None:
+def test_what_is_searched_by_cub_is_approximate(
+    shared_gpu: SimulatedCuda, code: str, approximate: bool
+) -> None:
     """A mask on the device is searched as ``nonzero`` does; indices and masks on the host are not."""
     names = example_names()
-    with gpu.measure() as cost:
+    with shared_gpu.measure() as cost:
         exec(code, names)  # noqa: S102 - the code is above
     assert approximate == bool(cost.approximate)

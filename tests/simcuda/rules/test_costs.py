@@ -283,11 +283,13 @@ COSTS = COPIES | SUMS | SORTING | READS | INDEXING | MADE_OF_NUMBERS | MADE_OF_P
 
 
 @pytest.mark.parametrize(("code", "numbers"), COSTS.items(), ids=COSTS)
-def test_a_call_costs_what_its_rule_says(gpu: SimulatedCuda, code: str, numbers: dict[str, int]) -> None:
+def test_a_call_costs_what_its_rule_says(
+    shared_gpu: SimulatedCuda, code: str, numbers: dict[str, int]
+) -> None:
     """Nothing is unknown, and each of these numbers is right."""
     names: dict[str, Any] = {"torch": torch}
     exec(statements_for(code, NAMES), names)  # noqa: S102 - the code is ours
-    with gpu.measure() as m:
+    with shared_gpu.measure() as m:
         result = eval(code, names)  # noqa: S307 - as above
     del result
     assert (numbers, ()) == ({metric: getattr(m, metric) for metric in numbers}, m.unknown)
