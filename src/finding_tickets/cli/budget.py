@@ -118,13 +118,7 @@ def _quote(word: str) -> str:
 
 def _spend(budgets: Sequence[Budget], root: Path, config: Config, how: Measuring) -> list[Spending]:
     """Measure what the targets of budgets cost."""
-    settings = Settings(
-        root=root,
-        evidence=config.evidence,
-        meter=how.meter or config.meter,
-        timeout=how.timeout or config.timeout,
-        memory=config.memory,
-    )
+    settings = Settings(root=root, evidence=config.evidence, **how.limits(config))
     say(f"measuring {counted(len(budgets), 'budget')}")
     with Isolation(PRELOAD) as isolation:
         return measure(budgets, root, isolation, settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from finding_tickets.cli import output
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, read_input
 from finding_tickets.cli.output import say, say_errors, write, write_json, write_table
 from finding_tickets.cli.output_file import files_to_protect, refuse_protected
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground.files import replace
 from finding_tickets.lint.autofix import fix as fix_files
@@ -74,7 +75,7 @@ def lint(
 
     # Without a query also files are checked that hold no document.
     paths = {row.path for row in select_rows(" ".join(query), register)} if query else None
-    documents = [each for each in register.documents if each.path in paths] if paths is not None else None
+    documents = _chosen(register, paths)
     code = ExitCode.OK
     if fix:
         done = fix_files(register, documents, is_wanted)
@@ -83,7 +84,7 @@ def lint(
         code = say_errors(each.error for each in done)
         # The same documents, read again: what was fixed may have been why the query selected them.
         register = load(root)
-        documents = [each for each in register.documents if each.path in paths] if paths is not None else None
+        documents = _chosen(register, paths)
     found: Sequence[Breach] = breaches(register, documents, is_wanted)
     if write_baseline:
         _write_baseline(write_baseline, register, found)
@@ -105,6 +106,11 @@ def lint(
     say(f"{looked}: {levels}{f'; --fix can fix {fixable}' if fixable else ''}")
     # A count answers a question; it is no gate.
     return code if statistics else ExitCode.worst(exit_code(problems), code)
+
+
+def _chosen(register: Register, paths: Collection[str] | None) -> list[Document] | None:
+    """Return the documents at these paths; None for all that there is."""
+    return None if paths is None else [each for each in register.documents if each.path in paths]
 
 
 def _write_problems(found: Sequence[Breach], output_format: LintFormat) -> None:

@@ -21,6 +21,7 @@ from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Vocabular
 from finding_tickets.report.text import counted
 
 if TYPE_CHECKING:
+    from finding_tickets.register.config import Config
     from finding_tickets.register.load import Register
     from finding_tickets.verify.verify import Settings
 
@@ -96,19 +97,18 @@ class Measuring:
     meter: Meter = None
     timeout: Timeout = None
 
+    def limits(self, config: Config) -> dict[str, Any]:
+        """Return the meter, the seconds and the bytes of memory that a run may take, by their names."""
+        meter, timeout = self.meter or config.meter, self.timeout or config.timeout
+        return {"meter": meter, "timeout": timeout, "memory": config.memory}
+
     def settings(self, register: Register, **more: Any) -> Settings:
         """The settings of a verification in a register."""
         from finding_tickets.verify.verify import Settings
 
-        return Settings(
-            root=register.root.resolve(),
-            evidence=register.config.evidence,
-            meter=self.meter or register.config.meter,
-            timeout=self.timeout or register.config.timeout,
-            memory=register.config.memory,
-            excused=register.excused,
-            **more,
-        )
+        root, config = register.root.resolve(), register.config
+        more = {**self.limits(config), **more}
+        return Settings(root=root, evidence=config.evidence, excused=register.excused, **more)
 
 
 @dataclass(frozen=True)

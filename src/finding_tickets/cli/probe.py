@@ -74,7 +74,6 @@ def probe(
     """Run code; print the lines that wait, copy or allocate."""
     drafting.check()
     place = repository_of(root)
-    config = read_config(place)
     if drafting.into:
         _check_unmeasured(place, drafting.into)
     wanted = probing.ProbeRequest(
@@ -83,14 +82,12 @@ def probe(
         arguments=tuple(arguments or ()),
         sweep=tuple(sweep or ()),
         verifier=verifier,
-        meter=how.meter or config.meter,
         devices=devices,
         compiling=compiling.value,
         within=within,
         after=after,
         operations=verbose,
-        timeout=how.timeout or config.timeout,
-        memory=config.memory,
+        **how.limits(read_config(place)),
     )
     is_drafted = bool(drafting.draft or drafting.into)
     probed = _measure(wanted, again=not is_drafted)

@@ -226,9 +226,7 @@ class CallMeter(Meter):
 def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> CallsRun:
     """Return one run for all calls; equal calls may be one object."""
     different = list({id(run): run for run in runs}.values())
-    costs: list[dict[str | Place, int]] = [
-        dict(chain(run.metrics.items(), run.sites.items())) for run in different
-    ]
+    costs: list[dict[Any, int]] = [{**run.metrics, **run.sites} for run in different]
     most = {key: max(each.get(key, 0) for each in costs) for key in dict.fromkeys(chain(*costs))}
     least = {key: min(each.get(key, 0) for each in costs) for key in most}
     differs = ""
