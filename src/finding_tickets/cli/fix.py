@@ -168,10 +168,14 @@ class FixTrial:
         if reason := difference or find_race(todo.claims, measured):
             hint = "mend the fix; what may differ is named in the Remediation: differs: [NAME]"
             raise GateError(f"{self.id}: {reason}", hint=hint if difference else "mend the fix")
-        values, false = propose(before.claims, [each for each in todo.claims if each is _CLAIM], measured)
-        for one in false:
-            points = "; ".join(one.counterexamples[:1])
-            say(f"{self.id}: not claimed: {one.id}: {one.measured}{f' ({points})' if points else ''}")
+        values = propose(before.claims, measured)
+        tried = {each.id for each in todo.claims if each is _CLAIM}
+        for one in results:
+            if one.id in tried and one.holds:
+                values[one.metric] = one.claimed
+            elif one.id in tried:
+                points = "; ".join(one.counterexamples[:1])
+                say(f"{self.id}: not claimed: {one.id}: {one.measured}{f' ({points})' if points else ''}")
         metrics = [name for name in values if name != SAME_RESULT]
         costs = [
             [[each.metrics.get(name) for name in metrics] for each in measured.variants[variant].samples]

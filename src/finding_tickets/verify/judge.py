@@ -92,8 +92,9 @@ def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResul
     troubles = {name: trouble(name, measured, claims) for name in measured.variants}
     results = []
     for claim in claims:
-        result = _result(claim, _checked(claim, measured, troubles))
-        results.append(result.model_copy(update={"said": _said_of_place(result, measured)}))
+        checked = _checked(claim, measured, troubles)
+        said = _said_of_place(claim, checked, measured) if checked.holds is False else ()
+        results.append(_result(claim, checked, said))
     return tuple(results)
 
 
@@ -216,26 +217,20 @@ def count_hazards(measured: MeasuredTicket | Verification, variant: str) -> int:
     return sum(sample.metrics.get("hazards", 0) for sample in result.samples) if result else 0
 
 
-def propose(
-    stated: Sequence[Claim], tried: Sequence[Claim], measured: MeasuredTicket
-) -> tuple[dict[str, str], tuple[ClaimResult, ...]]:
-    """The values of claims about the fix that hold, by metric, and those of ``tried`` that do not.
+def propose(stated: Sequence[Claim], measured: MeasuredTicket) -> dict[str, str]:
+    """Return values of claims about the fix that hold, by metric.
 
     The metrics are those that are claimed of the code as found, and not of the fix yet. A value is the law,
     or else the range of what was measured.
     """
     samples, laws = measured.variants[FIX].samples, measured.variants[FIX].laws
     known = {claim.metric for claim in stated if claim.variant == FIX}
-    found = {}
-    for metric in dict.fromkeys(claim.metric for claim in stated if claim.variant == FOUND):
-        counts = [sample.metrics[metric] for sample in samples if metric in sample.metrics]
-        if counts and metric not in known:
-            least, most = min(counts), max(counts)
-            found[metric] = laws.get(metric) or (f"{least}..{most}" if least < most else str(most))
-    results = check(tried, measured)
-    return found | {one.metric: one.claimed for one in results if one.holds}, tuple(
-        one for one in results if not one.holds
-    )
+    values = {}
+    for claim in stated:
+        counts = [sample.metrics[claim.metric] for sample in samples if claim.metric in sample.metrics]
+        if claim.variant == FOUND and counts and claim.metric not in known:
+            values[claim.metric] = laws.get(claim.metric) or span(counts)
+    return values
 
 
 def verdict_of(
@@ -270,26 +265,26 @@ def verdict_of(
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
 
 
-def _said_of_place(claim: ClaimResult, measured: MeasuredTicket) -> tuple[Contradiction, ...]:
+def _said_of_place(claim: Claim, checked: Checked, measured: MeasuredTicket) -> tuple[Contradiction, ...]:
     """Say where and how often the statement of a ticket waits, against a claim; empty for other claims."""
-    if not measured.lines or claim.holds is not False:
+    if not measured.lines:
         return ()
     if claim.metric == ELSEWHERE:
         return measured.elsewhere
     file, _, line = measured.lines.get(claim.variant, "").rpartition(":")
-    text = _say_still(claim, measured)
+    text = _say_still(claim, checked, measured)
     return (Contradiction(what=claim.metric, text=text, file=file, line=int(line or 0)),)
 
 
-def _say_still(claim: ClaimResult, measured: MeasuredTicket) -> str:
+def _say_still(claim: Claim, checked: Checked, measured: MeasuredTicket) -> str:
     """Say how often the statement of a ticket waits, against a claim about that."""
     line = measured.lines.get(claim.variant)
     does = "waits" if claim.metric == "syncs" else f"costs {claim.metric}"
-    times = times_text(claim.measured)
+    times = times_text(checked.measured)
     if claim.variant != FIX:
-        return f"{line} {does} {times} in {claim.variant}, claimed {claim.claimed}"
+        return f"{line} {does} {times} in {claim.variant}, claimed {claim.text}"
     if not line:
-        return f"the statement is gone, and {claim.metric} {claim.claimed} is claimed"
+        return f"the statement is gone, and {claim.metric} {claim.text} is claimed"
     counts = []
     for name in (FOUND, FIX):
         counts.append([sample.metrics.get(claim.metric, 0) for sample in measured.variants[name].samples])
@@ -302,7 +297,7 @@ def times_text(number: str) -> str:
     return "once" if number == "1" else f"{number} times"
 
 
-def _result(claim: Claim, checked: Checked) -> ClaimResult:
+def _result(claim: Claim, checked: Checked, said: tuple[Contradiction, ...] = ()) -> ClaimResult:
     return ClaimResult(
         id=claim.id,
         variant=claim.variant,
@@ -315,6 +310,7 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
         counterexamples=checked.counterexamples,
         modelled=checked.modelled,
         below=checked.below,
+        said=said,
     )
 
 

@@ -635,12 +635,10 @@ def is_unchanged(work: MeasuredPlan) -> bool:
     # What is run as a whole is all that it imports.
     if not todo.run and (function != other or not function):
         return False
-    if old == new:
-        return found.module == fix.module or rest == around
-    if rest != around:
+    if rest != around and (old, found.module) != (new, fix.module):
         return False
-    for at in (old, new):
-        for name in collect_files(work.outcomes.values(), at):
+    for folder in {old, new}:
+        for name in collect_files(work.outcomes.values(), folder):
             if name.endswith(".py"):
                 one, two = tasks.parse_code(old / name), tasks.parse_code(new / name)
                 if one and two and ast.dump(one) != ast.dump(two):
