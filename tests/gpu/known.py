@@ -11,7 +11,6 @@ KNOWN: dict[str, dict[str, str]] = {
     "unknown, and listed as unknown by the measurement": {
         "torch.linalg.eig(eye)": "waits h2d d2h d2d launches allocations",
         "torch.linalg.matrix_exp(eye)": "waits h2d d2h d2d launches allocations",
-        "torch.unique(rows, dim=0)": "waits d2h launches allocations",
         "torch.rand(2049, device='cuda').mode()": "waits h2d d2h d2d launches allocations",
     },
     "PyTorch's code in Python is another one in 2.11, which was recorded": {
@@ -30,14 +29,25 @@ KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
             for way in ("", "/backward")
         },
     },
-    "nobody knows why": {
-        "op/nn_functional_max_unpool2d_grad/1/backward": "launches allocations",
-        "op/renorm/0/backward": "launches allocations",
-        "op/renorm/1/backward": "launches allocations",
-        "rule/nested-of-padded": "launches allocations",
+    "unknown, and listed as unknown by the measurement": {
+        **{
+            f"op/{name}/{place}{way}": "waits h2d d2h d2d launches allocations"
+            for name, ways in (
+                ("linalg_eig", ("",)),
+                ("linalg_eigvals", ("",)),
+                ("matrix_exp", ("", "/backward")),
+            )
+            for way in ways
+            for place in (0, 1)
+        },
+        "op/sparse_sampled_addmm/0": "d2d",
+        "op/sparse_sampled_addmm/1": "d2d launches allocations",
+        "op/sparse_sampled_addmm/0/backward": "d2d",
+        "op/sparse_sampled_addmm/1/backward": "d2d",
     },
+    "cuBLASLt adds a bias to a single row in 2.11, which was recorded": {"op/nn_functional_linear/0": "d2d"},
 }
-"""The same for samples of operators and examples of rules, where nothing marks the number."""
+"""The same for samples of operators and examples of rules."""
 
 
 def metrics_by_name(known: dict[str, dict[str, str]]) -> dict[str, set[str]]:

@@ -46,12 +46,10 @@ def cases(gpu: simcuda.SimulatedCuda, recorded: dict[str, Any]) -> Compared:
     return {name: (simulated, counted) for name, simulated, counted in compared(gpu, "op_db", recorded)}
 
 
-def unmarked(cases: Compared) -> dict[str, set[str]]:
-    """Return the metrics that are wrong without any mark, by name."""
+def disagreements(cases: Compared) -> dict[str, set[str]]:
+    """Return the metrics that are other numbers, and lie in no range either, by name."""
     found: dict[str, set[str]] = {}
     for name, (simulated, counted) in cases.items():
-        if simulated.get("approximate") or simulated.get("unknown"):
-            continue
         if "error" in simulated:
             found[name] = {"error"}
             continue
@@ -67,16 +65,9 @@ def test_most_samples_are_the_same_in_both_versions(cases: Compared, recorded: d
     assert len(cases) > 0.9 * len(counted) > 1800 / EVERY
 
 
-def test_no_wait_and_no_copy_to_or_from_the_host_is_wrong_without_a_mark(cases: Compared) -> None:
-    """What the simulation does not know it marks, as it does whether cuDNN could align labels."""
-    of_host = {"waits", "h2d", "d2h"}
-    wrong = {name for name, metrics in unmarked(cases).items() if metrics & of_host}
-    assert set() == wrong
-
-
-def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared) -> None:
-    """Each with its reason, and nothing that is right."""
-    assert metrics_by_name(KNOWN_OF_OPERATORS) == unmarked(cases)
+def test_all_metrics_are_right_but_for_what_is_listed(cases: Compared) -> None:
+    """Each number is equal, or its range contains what was recorded; nothing that is right is listed."""
+    assert metrics_by_name(KNOWN_OF_OPERATORS) == disagreements(cases)
 
 
 def test_peaks_of_memory_are_those_of_the_gpu(cases: Compared, recorded: dict[str, Any]) -> None:

@@ -130,6 +130,9 @@ class Charges:
         tag = self._machine.storages.tags.get(storage._cdata)
         if tag is not None:
             return tag
+        if tensor._is_zerotensor():
+            # aten/src/ATen/EmptyTensor.h: nothing is allocated for zeros that are only known.
+            return self._machine.storages.add(storage, device, 0)
         if device == HOST:
             # Tensors without data take no memory on the host.
             if tensor.is_meta:

@@ -24,11 +24,6 @@ WEIGHTS = 2
 """How many weights a layer has in each direction without biases and projections."""
 
 
-def _named(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    names = [argument.name for argument in operation._schema.arguments]
-    return {**dict(zip(names, args, strict=False)), **kwargs}
-
-
 def _run(how: Mapping[str, Any], tensor: Tensor, states: Sequence[Tensor], weights: list[Tensor]) -> Any:
     """Compute a layer: its output and its last states."""
     layer = LAYERS[how["mode"]]
@@ -49,7 +44,7 @@ class Layer(StandIn):
     """``_cudnn_rnn``: what it keeps for the backward pass is the seed of its dropout."""
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
-        how = _named(self.operation, args, kwargs)
+        how = self.named(args, kwargs)
         states, weights = _states(how), list(how["weight"])
         draws = how["train"] and how["dropout"] > 0
         seed = torch.randint(2**62, ()) if draws else torch.zeros((), dtype=torch.int64)
@@ -72,7 +67,7 @@ class LayerGradients(StandIn):
     """``_cudnn_rnn_backward``: the layer is computed again, and autograd goes back through it."""
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
-        how = _named(self.operation, args, kwargs)
+        how = self.named(args, kwargs)
         states, weights = _states(how), list(how["weight"])
         with recording_gradients(), torch.random.fork_rng((), enabled=how["dropout"] > 0):
             if how["dropout"] > 0:
@@ -135,11 +130,13 @@ class LongCellGradients(StandIn):
         kept: Tensor,
         has_bias: bool,
     ) -> Any:
-        with recording_gradients():
-            leaves = [_wide(each).detach().requires_grad_() for each in (kept, cell)]
-            found = gradients(_next_states(*leaves), (of_state, of_cell), leaves)
+        wide = _wide(cell)
+        # PyTorch's own formula adds what state and input give to the gates.
+        found = torch.ops.aten._thnn_differentiable_lstm_cell_backward(
+            of_state, of_cell, kept, torch.zeros_like(kept), None, None, wide, _next_states(kept, wide)[1]
+        )
         of_gates = found[0].to(kept.dtype)
-        return of_gates, found[1].to(cell.dtype), of_gates.sum(0) if has_bias else None
+        return of_gates, found[2].to(cell.dtype), of_gates.sum(0) if has_bias else None
 
 
 def _next_state(reset: Tensor, update: Tensor, new: Tensor, of_new: Tensor, state: Tensor) -> Tensor:
@@ -171,12 +168,19 @@ class GatedCellGradients(StandIn):
     """``_thnn_fused_gru_cell_backward``."""
 
     def _op(self, gradient: Tensor, kept: Tensor, has_bias: bool) -> Any:
-        with recording_gradients():
-            leaves = [each.detach().requires_grad_() for each in _wide(kept).chunk(5, 1)]
-            found = gradients((_next_state(*leaves),), (gradient,), leaves)
-        reset, update, new, of_new, state = (each.to(gradient.dtype) for each in found)
-        gates = [torch.cat([reset, update, last], 1) for last in (new, of_new)]
-        return *gates, state, *(each.sum(0) if has_bias else None for each in gates)
+        reset, update, new, of_new, state = _wide(kept).chunk(5, 1)
+        # PyTorch's own formula; the last gate alone has parts.
+        gates = torch.cat([reset, update, new], 1), torch.cat([reset * 0, update * 0, of_new], 1)
+        found = torch.ops.aten._thnn_differentiable_gru_cell_backward(
+            _wide(gradient), *gates, state, None, None
+        )
+        of_input, of_state, of_hidden = (each.to(gradient.dtype) for each in found[:3])
+        return (
+            of_input,
+            of_state,
+            of_hidden,
+            *(each.sum(0) if has_bias else None for each in (of_input, of_state)),
+        )
 
 
 RECURRENT: Mapping[str, type[StandIn]] = {

@@ -31,6 +31,11 @@ class StandIn:
     def __str__(self) -> str:
         return str(self.operation)
 
+    def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all arguments of a call by their names."""
+        names = [argument.name for argument in self.operation._schema.arguments]
+        return {**dict(zip(names, args, strict=False)), **kwargs}
+
 
 @dataclass(frozen=True)
 class HostAttention(StandIn):
@@ -40,8 +45,7 @@ class HostAttention(StandIn):
     """
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
-        names = [argument.name for argument in self.operation._schema.arguments]
-        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = self.named(args, kwargs)
         starts: list[Any] = [given.get(f"cum_seq_{side}", given.get(f"cu_seqlens_{side}")) for side in "qk"]
         is_flash = "is_causal" in given
         dropout = given["dropout_p"]
@@ -180,8 +184,8 @@ class ProductIntoType(StandIn):
     """A product that is asked for in a type."""
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
-        names = [argument.name for argument in self.operation._schema.arguments]
-        given = dict(zip(names, args, strict=False)) | kwargs
+        given = self.named(args, kwargs)
+        names = [*given]
         to, out = given.pop("out_dtype"), given.pop("out", None)
         # What is added may have either type; cuBLAS has matrices of one.
         place = names.index("out_dtype")
@@ -237,6 +241,29 @@ class Bags(StandIn):
         return result, bags.to(indices.dtype), sizes, places if places.dim() > 1 else places.new_empty(0)
 
 
+@dataclass(frozen=True)
+class UniqueRows(StandIn):
+    """What is unique along a dimension, without the places and numbers that nobody asks for."""
+
+    def _op(self, *args: Any, **kwargs: Any) -> Any:
+        rows, places, counts = self.operation._op(*args, **kwargs)
+        given = self.named(args, kwargs)
+        return (
+            rows,
+            places if given.get("return_inverse") else places.new_empty(0),
+            counts if given.get("return_counts") else counts.new_empty(0),
+        )
+
+
+@dataclass(frozen=True)
+class Unpooling(StandIn):
+    """What reverses a pooling, in the usual order of dimensions."""
+
+    def _op(self, *args: Any) -> Any:
+        # ATen/native/cuda/MaxUnpooling.cu.
+        return self.operation._op(*args).contiguous()
+
+
 # ATen/native/cuda/Activation.cpp, log_sigmoid_forward_cuda: the buffer is empty.
 FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = (
     {
@@ -257,6 +284,11 @@ FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = (
     | {
         "aten.log_sigmoid_forward.default": LogSigmoid,
         "aten.log_sigmoid_backward.default": LogSigmoidGradient,
+        "aten.max_unpool2d.default": Unpooling,
+        "aten.max_unpool3d.default": Unpooling,
+        "aten.unique_dim.default": UniqueRows,
+        "aten.unique_dim_consecutive.default": UniqueRows,
+        "aten.unique_consecutive.default": UniqueRows,
         "aten._embedding_bag.default": Bags,
         "aten._embedding_bag_forward_only.default": Bags,
     }

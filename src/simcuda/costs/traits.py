@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 
 from simcuda.basis import operations
 from simcuda.costs.determinism import REFUSED
+from simcuda.costs.made_of import MADE_OF
 from simcuda.costs.recurrent import RECURRENT
 from simcuda.costs.rules import rules_for
 from simcuda.costs.rules.layouts import SHARED
@@ -46,8 +47,9 @@ class OperationTraits:
         names: Names of its arguments.
         widening: How CUDA computes in a wider type than the host; None if it does not.
         stand_in: What computes its values on the host, where CUDA has a kernel that the host lacks.
-        composite: The code that makes it of other operations; None where there is none. Autograd would have
+        composite: What makes it of other operations; None where nothing does. Autograd would have
             taken most of them apart: in inference mode, and within custom operations, they arrive whole.
+        on_cuda: The same on CUDA, where the host has a kernel of its own.
         is_view: Whether its results share the storage of an argument, and nothing runs.
         is_foreign: Whether it is not one of ATen's own, but made of them.
         is_copy: Whether it copies one tensor, perhaps between devices.
@@ -96,7 +98,9 @@ class OperationTraits:
         keys = (COMPOSITE, *SHARED_CODE) if is_taken_apart else (COMPOSITE,)
         registered = torch._C._dispatch_has_kernel_for_dispatch_key
         of_others = next((key for key in keys if registered(operation.name(), key.name)), None)
-        self.composite = None if packet in OWN_KERNELS else of_others
+        by_key = None if of_others is None or packet in OWN_KERNELS else partial(operation._op_dk, of_others)
+        self.on_cuda = MADE_OF.get(self.op)
+        self.composite = None if self.on_cuda else by_key
         self.hands_out = packet in HANDS_OUT
         # A view's results are aliases that nothing is written to.
         aliases = [result.alias_info for result in schema.returns]
@@ -136,7 +140,7 @@ class OperationTraits:
         # of another layout.
         self.is_plain = (
             self.is_one_kernel
-            and (self.composite, self.widening, self.stand_in) == (None, None, None)
+            and (self.composite, self.on_cuda, self.widening, self.stand_in) == (None,) * 4
             and [str(result.type) for result in schema.returns] == ["Tensor"]
             and all(rule.any_layout for rule in self.rules)
             and self.written in ((), names[:1])

@@ -107,9 +107,12 @@ class Dispatcher:
                 current.maker = tag.device
             try:
                 with watched():
-                    return func._op_dk(traits.composite, *args, **kwargs)
+                    return traits.composite(*args, **kwargs)
             finally:
                 current.maker = before
+        if traits.on_cuda is not None and _is_dense_on_device(args):
+            with watched():
+                return traits.on_cuda(*args, **kwargs)
         if traits.is_view:
             result = func._op(*args, **kwargs)
             # A sparse tensor that is transposed has parts of its own.
@@ -399,6 +402,11 @@ class Dispatcher:
             self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
         charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
+
+
+def _is_dense_on_device(args: Sequence[Any]) -> bool:
+    first = all_tensors_in(args, {})[0]
+    return first.is_cuda and first.layout is torch.strided and not first.is_nested
 
 
 def _name(traits: OperationTraits) -> str:

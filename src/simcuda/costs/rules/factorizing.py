@@ -64,6 +64,16 @@ def _factorized(call: OperationCall) -> OpCost:
 
 
 CostRule(
+    id="factorize-by-magma",
+    ops=tuple(f"aten.{name}" for name in BY_LU),
+    source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: MAGMA, whose queue is waited for at "
+    "the end; on an H100 3 waits for 3 rows",
+    example="torch.linalg.lu_factor_ex(torch.ones(2, 3, device='cuda'))",
+    approximate=True,
+)(lambda call: replace(_factorized(call), library=CUSOLVER) + OpCost(waits=int(call.inputs[0].numel() > 0)))
+
+
+CostRule(
     id="factorize-indefinite",
     ops=("aten.linalg_ldl_factor_ex",),
     source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: cuSOLVER, except for hermitian matrices; its "
@@ -72,6 +82,22 @@ CostRule(
     when=lambda call: not call.argument("hermitian", default=False),
     approximate=True,
 )(lambda call: replace(_factorized(call), library=CUSOLVER))
+
+
+CostRule(
+    id="solve-indefinite",
+    ops=("aten.linalg_ldl_solve",),
+    source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: the device is waited for before cuSOLVER "
+    "begins, whose kernels and copies are its own",
+    example="torch.linalg.ldl_solve(*torch.linalg.ldl_factor(torch.eye(2, device='cuda')), y[:2, None])",
+    approximate=True,
+)(
+    lambda call: replace(
+        _factorized(call),
+        waits=int(call.outputs[0].numel() > 0),
+        library=LibraryWork(0, CUSOLVER.slack | {"stream_syncs": (1, inf), "device_syncs": (0, inf)}),
+    )
+)
 
 
 def _checked(call: OperationCall) -> OpCost:

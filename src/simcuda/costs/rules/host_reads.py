@@ -7,15 +7,15 @@ before they were cut to size: their storage shows by how much.
 
 from __future__ import annotations
 
+from math import inf
+
 import torch
 
-from simcuda.costs.call import FREE, OpCost, OperationCall
+from simcuda.costs.call import FREE, MEMORY, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous
 from simcuda.costs.launches import kernels_over
 from simcuda.costs.reductions import Arithmetic, reduce_all
-from simcuda.costs.rules.kernels import number_on_device
 from simcuda.costs.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
-from simcuda.costs.rules.sorting import sort
 from simcuda.profile import Profile
 
 TRUTH_BYTES = 1
@@ -38,26 +38,7 @@ def check_error_codes(codes: int, profile: Profile) -> OpCost:
     return converted + read_all(codes, profile)
 
 
-@CostRule(
-    id="equal",
-    ops=("aten.equal",),
-    source="ATen/native/cuda/Equal.cpp: eq, all, and one read, unless both are the same memory",
-    example="x.equal(x + 1)",
-)
-def _equal(call: OperationCall) -> OpCost:
-    first, second = call.args[0], call.args[1]
-    if first.shape != second.shape or not first.numel():
-        return FREE
-    # ATen asks for the same memory before it compares anything.
-    if first.data_ptr() == second.data_ptr() and first.stride() == second.stride():
-        return FREE
-    comparison = OpCost(kernels_over(first), temporaries=(first.numel() * TRUTH_BYTES,))
-    return comparison + read_all(first.numel(), call.profile)
-
-
 STATIC_TILE = 512 * 16
-FEW_CANDIDATES = 10.0
-GROWTH_OF_FEW = 0.145
 
 
 @CostRule(
@@ -87,6 +68,41 @@ def _unique(call: OperationCall) -> OpCost:
     else:
         kernels, read = 3, INDEX_BYTES
     return contiguous(tensor) + OpCost(kernels, 1, (("d2h", read),), (read, tensor.nbytes))
+
+
+# It merges what blocks have sorted by more kernels, the more there is; its workspaces are its own choice.
+_BY_THRUST = LibraryWork(
+    0, dict.fromkeys(("launches", "aten_launches", *MEMORY[1:]), (0, inf)) | {"d2h_bytes": (0, COUNT_BYTES)}
+)
+
+
+@CostRule(
+    id="unique-along-dimension",
+    ops=("aten.unique_dim", "aten.unique_dim_consecutive", "aten.unique_consecutive"),
+    source="ATen/native/cuda/Unique.cu: sort, unique and, if asked for, adjacent_difference, inclusive_scan "
+    "and scatter, by Thrust, which waits for each; index_select. Recorded on an H100",
+    example="torch.unique(x.view(4, 2), dim=0)",
+    approximate=True,
+)
+def _unique_along(call: OperationCall) -> OpCost:
+    """The places of rows, which are sorted and compared by what the rows hold."""
+    tensor, dim = call.args[0], call.argument("dim")
+    rows = tensor.moveaxis(dim, 0)
+    if not tensor.numel():
+        return FREE
+    places = INDEX_BYTES * len(rows)
+    # A range; what is unique, whose number is read, and which is found by two kernels; the selected rows.
+    read = (("d2h", COUNT_BYTES),)
+    cost = contiguous(rows) + OpCost(4, 2, read, temporaries=(places, places), library=_BY_THRUST)
+    if call.op.startswith("aten.unique_dim."):
+        cost += OpCost(1, 1, temporaries=(places,))
+    if call.argument("return_inverse", default=False):
+        # Where rows differ, of which the first does not; sums of that; and each row's, brought to its place.
+        cost += OpCost(5, 3, temporaries=(places,) * 3)
+    if call.argument("return_counts", default=False):
+        # A range, its end, and differences.
+        cost += OpCost(3, 1, temporaries=(places, places))
+    return cost
 
 
 @CostRule(
@@ -127,72 +143,6 @@ def _nonzero_static(call: OperationCall) -> OpCost:
     rounds = max(1, -(-tiles // resident))
     blocks = -(-tensor.numel() // (STATIC_TILE * rounds))
     return contiguous(tensor) + OpCost(kernels, workspaces=(blocks * COUNT_BYTES, blocks * INDEX_BYTES))
-
-
-def _are_compared_at_once(call: OperationCall) -> bool:
-    """Few candidates are compared with every element; more are sorted with them."""
-    # The bound grows slowly with the elements, as in ``isin`` of ATen.
-    candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
-    if not isinstance(candidates, torch.Tensor) or not elements:
-        return True
-    return bool(candidates.numel() < int(FEW_CANDIDATES * elements**GROWTH_OF_FEW))
-
-
-def _made(call: OperationCall) -> OpCost:
-    """The tensor on the device that is made of an element that is a number."""
-    element = call.args[0]
-    return FREE if isinstance(element, torch.Tensor) else number_on_device(element)
-
-
-@CostRule(
-    id="is-one-of-few",
-    ops=("aten.isin",),
-    source="ATen/native/TensorCompare.cpp: every pair is compared, up to 10 candidates for an element",
-    example="torch.isin(x, value)",
-    when=_are_compared_at_once,
-)
-def _compare_with_all(call: OperationCall) -> OpCost:
-    candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
-    if not isinstance(candidates, torch.Tensor) or not elements:
-        return OpCost(1 if elements else 0)
-    # Nothing is an element of nothing: the result is filled.
-    if not candidates.numel():
-        return _made(call) + OpCost(1)
-    # Filled, compared, reduced; the answers are copied into the result.
-    return _made(call) + OpCost(
-        3, copies=(("d2d", elements),), workspaces=(elements * candidates.numel(), elements)
-    )
-
-
-@CostRule(
-    id="is-one-of-many",
-    ops=("aten.isin",),
-    source="ATen/native/TensorCompare.cpp: unique values of both, whose lengths are read; cat, sort, eq, a "
-    "copy, index_put_ of a host's truth value, index_copy_, index, a copy",
-    example="torch.isin(x, torch.arange(100, device='cuda'))",
-    approximate=True,
-)
-def _compare_by_sorting(call: OperationCall) -> OpCost:
-    """Sort the values of both together, and mark equal neighbours.
-
-    The last value has no neighbour: its answer is a truth value of the host, which is copied with a wait. The
-    answers to the others are copied beside it, and at the end those that were asked for into the result.
-    """
-    given, candidates = call.args[0], call.argument("test_elements")
-    values = (given if isinstance(given, torch.Tensor) else torch.tensor([given]), candidates)
-    cost = _made(call)
-    if not call.argument("assume_unique", default=False):
-        # Before that both are made unique, and the host reads how many are left.
-        values = tuple(each.unique() for each in values)
-        cost += OpCost(4, 2, (("d2h", INDEX_BYTES),) * 2)
-    joined = torch.cat([each.reshape(-1) for each in values])
-    cost += OpCost(
-        4,
-        1,
-        (("d2d", joined.numel() - 1), ("h2d", TRUTH_BYTES), ("d2d", call.outputs[0].numel())),
-        temporaries=(joined.nbytes,) * 2,
-    )
-    return cost + sort(joined, joined, 0)
 
 
 @CostRule(

@@ -259,19 +259,6 @@ CostRule(
 )(lambda call: find_true(call.args[0], len(call.outputs[0]), into_result=True))
 
 
-@CostRule(
-    id="masked-select",
-    ops=("aten.masked_select",),
-    source="ATen/native/cuda/IndexKernel.cpp: index with the mask",
-    example="x.masked_select(x > 0)",
-    approximate=True,
-)
-def _select(call: OperationCall) -> OpCost:
-    """Charge indices of a mask as large as the tensor, and one kernel that reads there."""
-    mask = torch.broadcast_tensors(call.args[0], call.argument("mask"))[1]  # type: ignore[no-untyped-call]  # not annotated
-    return find_true(mask, call.outputs[0].numel()) + one_kernel(call)
-
-
 # Kernels and memory of an index_put that sorts.
 _IN_ORDER = LibraryWork(0, ANYTHING)
 

@@ -16,7 +16,7 @@ POSITION_BYTES = 8
 MEAN = 1
 MOST_CHANNELS_OF_CUDNN = 1024
 # What C++ makes of a number, whatever it is compared with.
-_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+TYPES_OF_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 UNFILLED_OPS = tuple(f"aten.{name}" for name in operations("unfilled"))
 
@@ -85,7 +85,7 @@ def _loss(call: OperationCall) -> OpCost:
 
 def number_on_device(number: complex) -> OpCost:
     """A number that C++ makes a tensor of on the device, unseen: a fill, and the bytes of its widest type."""
-    return OpCost(1, temporaries=(_NUMBERS[type(number)].itemsize,))
+    return OpCost(1, temporaries=(TYPES_OF_NUMBERS[type(number)].itemsize,))
 
 
 def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> OpCost:
@@ -128,7 +128,7 @@ def _search(call: OperationCall) -> OpCost:
     common, cost = torch.result_type(order, values), one_kernel(call)
     if not isinstance(values, torch.Tensor):
         cost += number_on_device(values)
-        values = torch.empty((), dtype=_NUMBERS[type(values)], device="meta")
+        values = torch.empty((), dtype=TYPES_OF_NUMBERS[type(values)], device="meta")
     if not values.numel():
         return FREE
     for tensor in (values, order):

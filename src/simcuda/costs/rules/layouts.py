@@ -143,9 +143,10 @@ def _layer_norm_of_nested(call: OperationCall) -> OpCost:
 
 def _without_padding(padded: torch.Tensor, nested: torch.Tensor) -> OpCost:
     sizes = _sizes(nested)
-    told = COUNT_BYTES * (sizes.numel() + padded.dim() + 1 + len(sizes))
-    # Not waited for: a temporary of the host is read at once.
-    return OpCost(1, copies=(("h2d", told),), workspaces=(told,))
+    told = sizes.numel() + padded.dim() + 1 + len(sizes)
+    # Not waited for: a temporary of the host is read at once. A kernel narrows what is copied.
+    copied = INDEX_BYTES * told
+    return OpCost(2, copies=(("h2d", copied),), workspaces=(copied, COUNT_BYTES * told))
 
 
 @CostRule(
@@ -335,20 +336,12 @@ CostRule(
     id="nested-of-padded",
     ops=("aten._nested_from_padded",),
     source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied "
-    "without blocking; one kernel",
+    "as int64 without blocking, and made int32 there; one kernel",
     example="torch._nested_from_padded(torch.ones(2, 4, 3).cuda(), torch.tensor([[2, 3], [4, 3]]))",
     when=lambda call: call.args[0].dtype in (torch.float32, torch.float16) and call.args[0].dim() in (3, 4),
     any_layout=True,
     takes_host_tensors=True,
 )(lambda call: _without_padding(call.args[0], call.outputs[0]))
-
-CostRule(
-    id="is-mask-of-nested",
-    ops=("aten._nested_tensor_from_mask_left_aligned",),
-    source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal",
-    example=f"torch._nested_tensor_from_mask_left_aligned(torch.ones(2, 2, 3).cuda(), {_MASK})",
-    approximate=True,
-)(lambda call: _lengths(call.args[1]) + _COMPARED)
 
 CostRule(
     id="padded-of-jagged",
@@ -386,16 +379,6 @@ CostRule(
         + OpCost(library=CUSPARSE)
     )
 )
-
-CostRule(
-    id="gradient-of-bags",
-    ops=("aten._embedding_bag_backward",),
-    source="ATen/native/EmbeddingBag.cpp, cuda/EmbeddingBag.cu: the gradient's row of each index, sparse "
-    "or added up; lengths stay on the device",
-    example="torch.nn.EmbeddingBag(4, 2, sparse=True, device='cuda')(index, index[:1]).sum().backward()",
-    approximate=True,
-    any_layout=True,
-)(OpCost(1))
 
 CostRule(
     id="where-rows-begin",

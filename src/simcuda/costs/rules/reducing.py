@@ -20,7 +20,6 @@ FAMILY_OF = {f"aten.{name}": family for family, names in operations("reductions"
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
 CONVERTED = ("sum", "norm")
-TRACE = ("aten.trace.default", "aten.trace.out")
 
 
 def reduce(
@@ -80,26 +79,9 @@ def _reduce(call: OperationCall) -> OpCost:
     if call.op in ALONG and not tensor.dim():
         # TensorCompare.cpp: values are filled with the only one, by a copy, and positions with 0.
         return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
-    if call.op in TRACE:
-        return reduce(family, tensor.diagonal(), (0,), result, call.profile)
     cost = reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
     # Without a dimension, the position is one in contiguous memory.
     return contiguous(tensor) + cost if family == "argument" and call.argument("dim") is None else cost
-
-
-@CostRule(
-    id="count-nonzero",
-    ops=("aten.count_nonzero",),
-    source="ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values",
-    example="torch.count_nonzero(x)",
-)
-def _count_nonzero(call: OperationCall) -> OpCost:
-    """Truth values, which are widened to be added up."""
-    tensor, result = call.args[0], call.outputs[0]
-    # Its layout is all that matters: nothing is computed.
-    truths = torch.empty_like(tensor, dtype=torch.bool, device="meta")
-    total = reduce("sum", truths, _dimensions(call, tensor), result, call.profile)
-    return OpCost(kernels_over(tensor), temporaries=(truths.numel(),)) + total
 
 
 @CostRule(

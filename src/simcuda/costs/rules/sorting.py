@@ -69,24 +69,6 @@ def _sort(call: OperationCall) -> OpCost:
 
 
 @CostRule(
-    id="median-of-all",
-    ops=("aten.median.default", "aten.nanmedian.default"),
-    source="ATen/native/cuda/Sorting.cpp: sorts everything",
-    example="torch.ones(3, device='cuda').median()",
-    approximate=True,
-)
-def _median(call: OperationCall) -> OpCost:
-    """Of all elements: a sort, then its middle element, or NaN if the last one is NaN."""
-    tensor = call.args[0]
-    if not tensor.numel():
-        return ONE_KERNEL
-    flat = tensor.reshape(-1)
-    return sort(flat, flat.contiguous(), 0) + OpCost(
-        2, temporaries=(tensor.nbytes, INDEX_BYTES * tensor.numel())
-    )
-
-
-@CostRule(
     id="rank-along-dimension",
     ops=("aten.median.dim", "aten.nanmedian.dim", "aten.kthvalue"),
     source="ATen/native/cuda/Sorting.cpp: one kernel that selects by digits, on contiguous memory",

@@ -1,0 +1,86 @@
+"""Operations that CUDA makes of others, where the host has a kernel of its own.
+
+They run while the simulation watches, so that every operation within them is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from simcuda.costs.rules.kernels import TYPES_OF_NUMBERS
+
+MOST_CANDIDATES = 10.0
+GROWTH_OF_CANDIDATES = 0.145
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    if one.shape != other.shape:
+        return False
+    # ATen asks for the same memory before it compares anything.
+    is_same = one.data_ptr() == other.data_ptr() and one.stride() == other.stride()
+    return is_same or not one.numel() or bool(one.eq(other).all().item())
+
+
+def _count_nonzero(tensor: Tensor, dim: Any = ()) -> Tensor:
+    return tensor.ne(0).sum(dim)
+
+
+def _median(tensor: Tensor, *, ignores_nan: bool) -> Tensor:
+    """Sort all elements; the result is in the middle, or NaN, which comes last."""
+    if not tensor.numel():
+        return tensor.new_full((), torch.nan)
+    ordered = tensor.flatten().sort().values
+    last = len(ordered) - 1
+    if not ignores_nan:
+        return torch.where(ordered[-1].isnan(), ordered[-1], ordered[last // 2])
+    middle = torch.rsub(ordered.isnan().sum(), last).div(2)
+    found: Tensor = torch.ops.aten.index.Tensor(ordered, [middle.long()])
+    return found
+
+
+def _masked_select(tensor: Tensor, mask: Tensor, **out: Tensor) -> Any:
+    # Something without dimensions is selected from a row of one.
+    shape = torch.broadcast_shapes(tensor.shape, mask.shape) or (1,)  # type: ignore[no-untyped-call]
+    return torch.ops.aten.index(tensor.expand(shape), [mask.expand(shape)], **out)
+
+
+def _is_in(elements: Any, candidates: Tensor, *, out: Tensor | None = None, **how: bool) -> Any:
+    """Compare each element with few candidates; many are sorted with the elements, by ATen's shared code."""
+    if not isinstance(elements, Tensor):
+        dtype = TYPES_OF_NUMBERS[type(elements)]
+        elements = torch.scalar_tensor(elements, dtype=dtype, device=candidates.device)
+    if out is None:
+        out = torch.empty(elements.shape, dtype=torch.bool, device=elements.device)
+    if candidates.numel() >= int(MOST_CANDIDATES * elements.numel() ** GROWTH_OF_CANDIDATES):
+        sorting = torch.ops.aten.isin.Tensor_Tensor_out
+        return sorting._op_dk(torch._C.DispatchKey.CPU, elements, candidates, **how, out=out)
+    out.fill_(how.get("invert", False))
+    if not candidates.numel():
+        return out
+    each = elements.unsqueeze(-1)
+    if how.get("invert"):
+        return out.copy_(each.ne(candidates.view(-1)).all(-1))
+    return out.copy_(each.eq(candidates.view(-1)).any(-1))
+
+
+MADE_OF: Mapping[str, Callable[..., Any]] = {
+    "aten.equal.default": _equal,
+    "aten.count_nonzero.default": _count_nonzero,
+    "aten.count_nonzero.dim_IntList": _count_nonzero,
+    "aten.trace.default": lambda tensor: tensor.diagonal().sum(),
+    "aten.median.default": partial(_median, ignores_nan=False),
+    "aten.nanmedian.default": partial(_median, ignores_nan=True),
+    "aten.masked_select.default": _masked_select,
+    "aten.masked_select.out": _masked_select,
+    "aten.isin.Tensor_Tensor": _is_in,
+    "aten.isin.Tensor_Tensor_out": _is_in,
+    "aten.isin.Scalar_Tensor": _is_in,
+    "aten.isin.Scalar_Tensor_out": _is_in,
+    "aten.isin.Tensor_Scalar": lambda x, value, *, invert=False, **_: x.ne(value) if invert else x.eq(value),
+}
+"""By operation; ``operations.json`` names their sources, and ATen/native/cuda/Sorting.cpp has medians."""
