@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -79,14 +78,13 @@ class Ledger:
     """
 
     # No method can be replaced for one ledger alone.
-    __slots__ = (*("_known_line", "_open", "_opened_at", "_totals", "_usage", "_within_operation"),)
+    __slots__ = ("_open", "_opened_at", "_totals", "_usage", "_within_operation")
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
         self._open: list[Measurement] = []
         self._totals = dict.fromkeys(COUNTED, 0)
         self._opened_at: dict[int, dict[str, int]] = {}
-        self._known_line: tuple[int, tuple[str, int, str]] | None = None
         self._within_operation = Counter[str]()
 
     @property
@@ -135,13 +133,7 @@ class Ledger:
         """
         if self._open and amount:
             counts = {what: amount, f"{what}_bytes": nbytes} if nbytes else {what: amount}
-            self._count_at(self._line(_WITHIN + 1), counts)
-
-    def _line(self, within: int) -> tuple[str, int, str]:
-        known = self._known_line
-        if known is None or known[0] != threading.get_ident():
-            return user_line(within)
-        return known[1]
+            self._count_at(user_line(), counts)
 
     def _count_at(self, line: tuple[str, int, str], counts: Mapping[str, int]) -> None:
         """Count what a line caused; a region sets it apart."""
@@ -164,16 +156,6 @@ class Ledger:
             site = *line, what
             m._sites[site] = m._sites.get(site, 0) + 1
 
-    @contextmanager
-    def one_line(self) -> Iterator[None]:
-        """Look up the source line once for everything that this thread counts in the block."""
-        if self._open:
-            self._known_line = threading.get_ident(), user_line()
-        try:
-            yield
-        finally:
-            self._known_line = None
-
     def launch(self, kernels: int, library: int = 0) -> None:
         """Count launches of ATen's own kernels, and of a library's."""
         # This runs for every operation.
@@ -191,7 +173,7 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served; ``user_line`` has ``within``."""
         if not self._open:
             return
-        line = user_line(within) if self._known_line is None else self._line(within + 1)
+        line = user_line(within)
         # As ``_count_at`` does, which takes longer.
         place = (*line, "allocations")
         self._totals["allocations"] += 1

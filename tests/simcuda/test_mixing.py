@@ -45,8 +45,8 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "loss": (functional.mse_loss, "got target is on cpu"),
     "cross entropy": (lambda d, h: functional.cross_entropy(d, h[0].long()), "got target is on cpu"),
     "normalization": (lambda d, h: functional.layer_norm(d, (2,), h[0]), "got weight is on cpu"),
-    "lists": (lambda d, h: torch._foreach_add([d], [h]), "wrapper_CUDA__foreach_add_List"),
-    "lists in place": (lambda d, h: torch._foreach_mul_([d, d], [d, h]), "wrapper_CUDA__foreach_mul__List"),
+    "lists": (lambda d, h: torch._foreach_add([d], [h]), "found at least two devices, cuda:0 and cpu"),
+    "lists in place": (lambda d, h: torch._foreach_mul_([d, d], [d, h]), "found at least two devices"),
 }
 
 ALLOWED: dict[str, Case] = {

@@ -104,7 +104,6 @@ class OperationCall:
         outputs: Every tensor of the result.
         storages: The device of every tensor.
         profile: The kind of device.
-        is_alone: Whether it is the part for one tensor of an operation on lists over several devices.
     """
 
     op: str
@@ -115,7 +114,6 @@ class OperationCall:
     outputs: list[torch.Tensor]
     storages: Storages
     profile: Profile
-    is_alone: bool = False
 
     def argument(self, name: str, default: Any = None) -> Any:
         """An argument by its name in the schema, however it was passed."""

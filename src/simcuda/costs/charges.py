@@ -144,17 +144,13 @@ class Charges:
         self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
     ) -> list[Tag | None]:
         """The tags of an operation's results; a tensor written in place already has one."""
-        if len(outputs) != 1:
-            # All of them were made by one source line: look for it once.
-            with self._machine.ledger.one_line():
-                return [
-                    self.place(tensor, HOST if place == traits.host_result else device)
-                    for place, tensor in enumerate(outputs)
-                ]
         # Most operations in place write to their first argument, and its tag is known.
-        if inputs and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
+        if inputs and len(outputs) == 1 and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
             return [tags[0]]
-        return [self.place(outputs[0], HOST if traits.host_result == 0 else device)]
+        placed = []
+        for position, tensor in enumerate(outputs):
+            placed.append(self.place(tensor, HOST if position == traits.host_result else device))
+        return placed
 
     def _owe(self, traits: OperationTraits, call: OperationCall, tags: Sequence[Tag]) -> None:
         """Remember the kernels of a floating tensor, to charge them once its device is known."""

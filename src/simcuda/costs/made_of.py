@@ -49,6 +49,18 @@ def _masked_select(tensor: Tensor, mask: Tensor, **out: Tensor) -> Any:
     return torch.ops.aten.index(tensor.expand(shape), [mask.expand(shape)], **out)
 
 
+def _nested_of_mask(padded: Tensor, mask: Tensor, mask_check: bool = True) -> Tensor:
+    """Find the lengths of rows, and bring them to the host with their widths."""
+    ends = torch.cat([mask, mask.new_zeros(len(mask), 1)], 1).int().argmin(1)
+    lengths = mask.cumsum(1)[:, -1]
+    if mask_check and not lengths.equal(ends):
+        raise RuntimeError("Expected mask to be left-aligned")
+    rows = lengths[:, None]
+    sizes = torch.cat([rows, torch.full_like(rows, padded.shape[-1])], 1)
+    made: Tensor = torch._nested_from_padded(padded, sizes.cpu())
+    return made
+
+
 def _is_in(elements: Any, candidates: Tensor, *, out: Tensor | None = None, **how: bool) -> Any:
     """Compare each element with few candidates; many are sorted with the elements, by ATen's shared code."""
     if not isinstance(elements, Tensor):
@@ -75,6 +87,7 @@ MADE_OF: Mapping[str, Callable[..., Any]] = {
     "aten.trace.default": lambda tensor: tensor.diagonal().sum(),
     "aten.median.default": partial(_median, ignores_nan=False),
     "aten.nanmedian.default": partial(_median, ignores_nan=True),
+    "aten._nested_tensor_from_mask.default": _nested_of_mask,
     "aten.masked_select.default": _masked_select,
     "aten.masked_select.out": _masked_select,
     "aten.isin.Tensor_Tensor": _is_in,

@@ -16,7 +16,7 @@ import torch
 import torch.utils.dlpack
 from torch import Tensor
 
-from simcuda.costs.call import ANYTHING, MEMORY
+from simcuda.costs.call import ANYTHING
 from simcuda.costs.rules.rule import HALVES
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
@@ -46,14 +46,6 @@ Itertools.cpp, of the numbers of places.
 OTHER_WORK = ANYTHING | {"d2d": (inf, inf), "d2d_bytes": (inf, inf)}
 """The slack of what CUDA does by other kernels, which need other layouts."""
 READS_OF_TARGETS = dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf))
-SINGLE = (torch.float32, torch.complex64)
-CONVERSIONS = dict.fromkeys(("launches", "aten_launches", "allocations"), (3, 0)) | dict.fromkeys(
-    MEMORY[1:], (inf, 0)
-)
-"""The slack of a gradient that adds up in double precision on the host alone, to which it converts.
-
-Source: torch/csrc/autograd/FunctionsManual.cpp, renorm_backward: toAccumulateType.
-"""
 SELECTS_QUANTILES = torch.__version__ >= "2.14"
 
 QUANTILES = ("quantile", "nanquantile")
@@ -264,10 +256,11 @@ class DeviceBranches:
         return original(input, q, *how, **named)
 
     def _renorm(self, original: Callable[..., Tensor], input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
+        # FunctionsManual.cpp, renorm_backward: on the host it converts, to add up in double precision.
         result = original(input, *how, **named)
-        if result.requires_grad and result.is_cuda and result.dtype in SINGLE:
-            mark: Any = partial(self._machine.ledger.doubt, "aten.renorm.default", CONVERSIONS)
-            result.register_hook(lambda _: mark())  # type: ignore[no-untyped-call]
+        if result.requires_grad and result.is_cuda:
+            ledger: Any = self._machine.ledger
+            result.register_hook(lambda _: ledger.doubt("aten.renorm.default", OTHER_WORK))  # type: ignore[no-untyped-call]
         return result
 
     def _make_there(

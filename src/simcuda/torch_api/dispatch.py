@@ -37,6 +37,7 @@ _PYTHON = torch._C.DispatchKey.Python
 HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
 HOST_LACKS_KERNEL = "with arguments from the 'CPU' backend"
 _TO_COPY = torch.ops.aten._to_copy.default._op
+BY_EACH_TENSOR = torch._C.DispatchKey.CompositeExplicitAutograd
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 MAKING = ("aten.repeat.default", "aten.constant_pad_nd.default", "aten.diag_embed.default")
 """What makes its result where the first argument is, also if it copies nothing there."""
@@ -217,15 +218,7 @@ class Dispatcher:
                 machine.raced(conflicts)
         return result
 
-    def _run(
-        self,
-        traits: OperationTraits,
-        func: Any,
-        args: Sequence[Any],
-        kwargs: Arguments,
-        *,
-        is_alone: bool = False,
-    ) -> Any:
+    def _run(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         machine = self._machine
         asked, pinned = None, False
         if kwargs and traits.takes_device:
@@ -236,8 +229,10 @@ class Dispatcher:
         tags = [*map(self._of, inputs)]
         if machine.unclaimed and not traits.hands_out:
             self._bring_sequences(traits, args, tags[0] if tags else None)
-        if traits.is_foreach and not is_alone and len({HOST if t is None else t.device for t in tags}) > 1:
-            return self._run_one_by_one(traits, func, args, kwargs)
+        if traits.is_foreach and len({HOST if t is None else t.device for t in tags}) > 1:
+            # Lists that are spread over devices are walked tensor by tensor, as on CUDA.
+            with watched():
+                return func._op_dk(BY_EACH_TENSOR, *args, **kwargs)
         device = common_device(machine, traits, args, kwargs, inputs, tags) if asked is None else asked
         if device != HOST and traits.may_be_refused:
             self._refuse(traits, args, kwargs, device)
@@ -284,7 +279,6 @@ class Dispatcher:
             outputs,
             machine.storages,
             machine.profile,
-            is_alone,
         )
         if device == HOST:
             self._charges.on_host(traits, call, tags, pinned=pinned, floating=floating)
@@ -313,23 +307,6 @@ class Dispatcher:
             size = args[names.index("size")] if "size" in names else ()
             dtype = kwargs.get("dtype") or torch.get_default_dtype()
             self._machine.refuse_more_than_all(device, math.prod(size) * dtype.itemsize)
-
-    def _run_one_by_one(
-        self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
-    ) -> Any:
-        """Walk lists that are spread over devices tensor by tensor, like CUDA."""
-        if traits.op.startswith("aten._foreach_copy_."):
-            copy = torch.ops.aten.copy_.default
-            for to, source in zip(args[0], args[1], strict=True):
-                self._copy(traits_of(copy), copy, (to, source, *args[2:]), kwargs)
-            return None
-        results = []
-        # Each call has lists of one tensor, so that device and kernel are its own.
-        for position in range(len(args[0])):
-            own = [[value[position]] if isinstance(value, list | tuple) else value for value in args]
-            named = {n: [v[position]] if isinstance(v, list | tuple) else v for n, v in kwargs.items()}
-            results.append(self._run(traits, func, own, named, is_alone=True))
-        return None if results[0] is None else [tensor for result in results for tensor in result]
 
     def _bring_value(self, place: int, args: Sequence[Any]) -> Sequence[Any]:
         """Read the value that is to be written into a host tensor, if it is on a device."""
@@ -405,8 +382,9 @@ class Dispatcher:
 
 
 def _is_dense_on_device(args: Sequence[Any]) -> bool:
-    first = all_tensors_in(args, {})[0]
-    return first.is_cuda and first.layout is torch.strided and not first.is_nested
+    # A number may stand for a tensor.
+    tensors = all_tensors_in(args, {})[:1]
+    return any(each.is_cuda and each.layout is torch.strided and not each.is_nested for each in tensors)
 
 
 def _name(traits: OperationTraits) -> str:

@@ -91,9 +91,7 @@ def _may_stay_on_host(
             )
         if host_tensor is indexed or (host_tensor is value and value.dim()):
             raise RuntimeError(f"{EXPECTED} found at least two devices, cuda:{device} and cpu!")
-    # Lists that are spread over devices are walked by elementwise operations.
-    takes_scalars = traits.takes_host_scalars or traits.is_foreach
-    return traits.takes_host_tensors or (takes_scalars and not host_tensor.dim())
+    return traits.takes_host_tensors or (traits.takes_host_scalars and not host_tensor.dim())
 
 
 def _message(

@@ -54,23 +54,16 @@ def _avoids_magma(call: OperationCall) -> bool:
     source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
     "matrices, single, up to 16 rows, or up to 16 of up to 128 rows; MAGMA, which waits, for others",
     example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
-    when=_avoids_magma,
     approximate=True,
 )
 def _factorized(call: OperationCall) -> OpCost:
     if call.argument("check_errors", default=call.op.startswith("aten.cholesky.")):
         return _checked(call)
-    return OpCost(int(any(tensor.numel() for tensor in call.inputs)), library=FACTORIZED)
-
-
-CostRule(
-    id="factorize-by-magma",
-    ops=tuple(f"aten.{name}" for name in BY_LU),
-    source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: MAGMA, whose queue is waited for at "
-    "the end; on an H100 3 waits for 3 rows",
-    example="torch.linalg.lu_factor_ex(torch.ones(2, 3, device='cuda'))",
-    approximate=True,
-)(lambda call: replace(_factorized(call), library=CUSOLVER) + OpCost(waits=int(call.inputs[0].numel() > 0)))
+    has_work = int(any(tensor.numel() for tensor in call.inputs))
+    if call.op.split(".")[1] in BY_LU and not _avoids_magma(call):
+        # Its queue is waited for at the end; on an H100 3 waits for 3 rows.
+        return OpCost(has_work, waits=has_work, library=CUSOLVER)
+    return OpCost(has_work, library=FACTORIZED)
 
 
 CostRule(
@@ -95,7 +88,7 @@ CostRule(
     lambda call: replace(
         _factorized(call),
         waits=int(call.outputs[0].numel() > 0),
-        library=LibraryWork(0, CUSOLVER.slack | {"stream_syncs": (1, inf), "device_syncs": (0, inf)}),
+        library=LibraryWork(0, {**CUSOLVER.slack, "stream_syncs": (1, inf), "device_syncs": (0, inf)}),
     )
 )
 

@@ -70,7 +70,7 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
     # The fast path has one type for arguments and results.
     is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
-    if call.is_alone or is_promoted or not _walks_side_by_side(_without_factors(call.op, lists)):
+    if is_promoted or not _walks_side_by_side(_without_factors(call.op, lists)):
         return OpCost(sum(map(kernels_over, lists[0])))
     elements = tuple([tensor.numel() for tensor in lists[0]])
     scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
@@ -102,7 +102,7 @@ def _copy(call: OperationCall) -> OpCost:
 )
 def _norm(call: OperationCall) -> OpCost:
     tensors, results = _lists(call)[0], call.outputs
-    fast = not call.is_alone and _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
+    fast = _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
     if not fast or float(call.argument("ord", 2)) not in FAST_NORMS:
         costs = [
             reduce("norm", tensor, tuple(range(tensor.dim())), result, call.profile)

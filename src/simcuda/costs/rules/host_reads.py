@@ -90,18 +90,18 @@ def _unique_along(call: OperationCall) -> OpCost:
     rows = tensor.moveaxis(dim, 0)
     if not tensor.numel():
         return FREE
-    places = INDEX_BYTES * len(rows)
-    # A range; what is unique, whose number is read, and which is found by two kernels; the selected rows.
-    read = (("d2h", COUNT_BYTES),)
-    cost = contiguous(rows) + OpCost(4, 2, read, temporaries=(places, places), library=_BY_THRUST)
-    if call.op.startswith("aten.unique_dim."):
-        cost += OpCost(1, 1, temporaries=(places,))
-    if call.argument("return_inverse", default=False):
-        # Where rows differ, of which the first does not; sums of that; and each row's, brought to its place.
-        cost += OpCost(5, 3, temporaries=(places,) * 3)
-    if call.argument("return_counts", default=False):
+    cost = contiguous(rows) + OpCost(copies=(("d2h", COUNT_BYTES),), library=_BY_THRUST)
+    for is_asked, kernels, waits, arrays in (
+        # A range; what is unique, by two kernels, and its number, which is read; the selected rows.
+        (True, 4, 2, 2),
+        (call.op.startswith("aten.unique_dim."), 1, 1, 1),
+        # Where rows differ, of which the first does not; sums of that; each row's, brought to its place.
+        (call.argument("return_inverse"), 5, 3, 3),
         # A range, its end, and differences.
-        cost += OpCost(3, 1, temporaries=(places, places))
+        (call.argument("return_counts"), 3, 1, 2),
+    ):
+        if is_asked:
+            cost += OpCost(kernels, waits, temporaries=(INDEX_BYTES * len(rows),) * arrays)
     return cost
 
 

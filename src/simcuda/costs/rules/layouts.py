@@ -141,14 +141,6 @@ def _layer_norm_of_nested(call: OperationCall) -> OpCost:
     return cost + OpCost(workspaces=(COUNT_BYTES * rows,) * 2)
 
 
-def _without_padding(padded: torch.Tensor, nested: torch.Tensor) -> OpCost:
-    sizes = _sizes(nested)
-    told = sizes.numel() + padded.dim() + 1 + len(sizes)
-    # Not waited for: a temporary of the host is read at once. A kernel narrows what is copied.
-    copied = INDEX_BYTES * told
-    return OpCost(2, copies=(("h2d", copied),), workspaces=(copied, COUNT_BYTES * told))
-
-
 @CostRule(
     id="jagged-of-padded",
     ops=("aten._padded_dense_to_jagged_forward",),
@@ -165,34 +157,6 @@ def _jagged_of_padded(call: OperationCall) -> OpCost:
     work = reduce_all(ends.numel(), Arithmetic("extremum", INDEX_BYTES), call.profile)
     read = OpCost(work.launches, 1, (("d2h", INDEX_BYTES),), (INDEX_BYTES,), workspaces=work.workspaces)
     return read + made
-
-
-def _lengths(mask: torch.Tensor) -> OpCost:
-    """A column of zeros, joined, made integers, the first zero; and the sums, all for each row."""
-    return OpCost(5, temporaries=(INDEX_BYTES * mask.numel(),))
-
-
-# Two tensors compared on the device, and the answer read.
-_COMPARED = OpCost(2, 1, (("d2h", 1),), (1,))
-
-
-@CostRule(
-    id="nested-of-mask",
-    ops=("aten._nested_tensor_from_mask",),
-    source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal if that is "
-    "asked, and copied to the host; then _nested_from_padded",
-    example=f"torch._nested_tensor_from_mask(torch.ones(2, 2, 3).cuda(), {_MASK})",
-    when=lambda call: call.args[0].dtype in NESTED_BY_A_KERNEL,
-    approximate=True,
-    any_layout=True,
-)
-def _of_mask(call: OperationCall) -> OpCost:
-    padded, mask = call.args[:2]
-    checked = _COMPARED if call.argument("mask_check", default=True) else FREE
-    sizes = INDEX_BYTES * 2 * len(mask)
-    # The width of each row, joined with the lengths, and brought to the host.
-    brought = OpCost(2, 1, (("d2h", sizes),), (sizes // 2, sizes))
-    return _lengths(mask) + checked + brought + _without_padding(padded, call.outputs[0])
 
 
 @CostRule(
@@ -332,7 +296,8 @@ CostRule(
     any_layout=True,
 )(FREE)
 
-CostRule(
+
+@CostRule(
     id="nested-of-padded",
     ops=("aten._nested_from_padded",),
     source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied "
@@ -341,7 +306,15 @@ CostRule(
     when=lambda call: call.args[0].dtype in (torch.float32, torch.float16) and call.args[0].dim() in (3, 4),
     any_layout=True,
     takes_host_tensors=True,
-)(lambda call: _without_padding(call.args[0], call.outputs[0]))
+)
+def _of_padded(call: OperationCall) -> OpCost:
+    """Copy sizes, dimensions and offsets, which a kernel makes narrower, then the rows."""
+    padded, sizes = call.args[0], _sizes(call.outputs[0])
+    told = sizes.numel() + padded.dim() + 1 + len(sizes)
+    # Not waited for: a temporary of the host is read at once.
+    copied = INDEX_BYTES * told
+    return OpCost(2, copies=(("h2d", copied),), workspaces=(copied, COUNT_BYTES * told))
+
 
 CostRule(
     id="padded-of-jagged",
