@@ -243,7 +243,7 @@ class Bags(StandIn):
 
 @dataclass(frozen=True)
 class UniqueRows(StandIn):
-    """What is unique along a dimension, without the places and numbers that nobody asks for."""
+    """Find unique rows, and leave out places and numbers that nobody asks for."""
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
         rows, places, counts = self.operation._op(*args, **kwargs)
@@ -257,7 +257,7 @@ class UniqueRows(StandIn):
 
 @dataclass(frozen=True)
 class Unpooling(StandIn):
-    """What reverses a pooling, in the usual order of dimensions."""
+    """Reverse a pooling, with a result in the usual order of dimensions."""
 
     def _op(self, *args: Any) -> Any:
         # ATen/native/cuda/MaxUnpooling.cu.

@@ -23,7 +23,7 @@ ANSWER = ("d2h", TRUTH_BYTES)
 
 
 def read_all(elements: int, profile: Profile) -> OpCost:
-    """Whether all, or any, of that many truth values hold, and the wait for the answer."""
+    """Reduce that many truth values, and wait for the answer."""
     if elements == 1:
         # There is nothing to reduce: the value is copied into the result.
         return OpCost(waits=1, copies=(("d2d", TRUTH_BYTES), ANSWER), temporaries=(TRUTH_BYTES,))

@@ -49,7 +49,7 @@ def _cudnn(least: int, most: int, *, by_groups: bool) -> OpCost:
 
 
 def _operand(tensor: torch.Tensor) -> OpCost:
-    """What it takes to pass a matrix, or a batch of them, to cuBLAS: it is copied if no stride of it is 1."""
+    """Pass a matrix, or a batch of them, to cuBLAS: it is copied if no stride of it is 1."""
     if tensor.dim() == 1:
         return FREE if tensor.stride(0) else contiguous(tensor)
     (rows, columns), (down, across) = tensor.shape[-2:], tensor.stride()[-2:]
