@@ -73,7 +73,6 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
 """Command lines, with all the files that each is documented to write."""
 ALONE = {
     (*PROBE, "--draft", "1"),
-    ("check", "--base", "HEAD", "--summary", "summary.md"),
     ("report",),
 }
 """Those that run in a process of their own, which might leave temporary files and processes behind.

@@ -101,8 +101,8 @@ def seconds(place: str, piece: str, size: int, *, runs: int = 2) -> float:
 @pytest.mark.parametrize(("place", "piece"), KINDS, ids=[f"{place}-{piece!r}" for place, piece in KINDS])
 def test_twice_as_much_takes_no_more_than_twice_as_long(place: str, piece: str) -> None:
     """What takes the square takes 4 times as long for twice of it; below 250 ms nothing is told."""
-    twice = seconds(place, piece, 2 * SIZE)
-    assert twice < 0.25 or twice < 3 * seconds(place, piece, SIZE)
+    if seconds(place, piece, 2 * SIZE, runs=1) >= 0.25:
+        assert seconds(place, piece, 2 * SIZE) < 3 * seconds(place, piece, SIZE)
 
 
 @pytest.mark.slow

@@ -133,7 +133,8 @@ def seeded_samples(name: str, dtype: torch.dtype, requires_grad: bool, seed: int
     """Return an operator's samples with the values of a seed, the host's: a device draws others."""
     import numpy as np
 
-    torch.manual_seed(seed)
+    seed_host: Any = torch.default_generator.manual_seed
+    seed_host(seed)
     random.seed(seed)
     np.random.seed(seed)
     return samples(operators_by_name()[name], dtype, requires_grad=requires_grad)

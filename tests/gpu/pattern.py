@@ -188,12 +188,19 @@ def make_names() -> dict[str, Any]:
 _COMPILED_NAMES = compile(NAMES, "<names>", "exec")
 
 
+def seed(number: int) -> None:
+    """Seed the host and the devices: to seed other accelerators, too, takes longer than many patterns."""
+    seed_host: Any = torch.default_generator.manual_seed
+    seed_host(number)
+    torch.cuda.manual_seed_all(number)
+
+
 def prepare(pattern: Pattern) -> Callable[[], object]:
     """Run a pattern once with other data, and return the part to measure."""
-    torch.manual_seed(WARM_UP)
+    seed(WARM_UP)
     pattern.build()()
     torch.cuda.synchronize()
-    torch.manual_seed(MEASURED)
+    seed(MEASURED)
     return pattern.build()
 
 
