@@ -266,7 +266,6 @@ def test_compiled_code_of_a_script(tickets: Tickets, repository: Repository) -> 
         (("pkg.mod:norms", *SWEEP, "--draft", "0"), 2, "--draft 0: there is no such line"),
         (("pkg.mod:norms", *SWEEP, "--draft", "1", "--severity", "x"), 2, "--severity x: no such severity"),
         (("pkg.mod:norms", *SWEEP, "--title", "x"), 2, "--title: for a ticket that --draft SITE writes"),
-        (("pkg.mod:nothing",), 2, "pkg.mod: has no function nothing"),
         (("pkg.mod:norms", "--sweep", "n=1", "--meter", "cuda"), 3, "not measured: no real GPU"),
     ],
 )

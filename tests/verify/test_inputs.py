@@ -78,10 +78,8 @@ def relink(root: Path) -> None:
 
 CHANGES: dict[str, tuple[Callable[[Path], object], str | None]] = {
     "data": (lambda root: write(root, "settings.json", '{"mode": "slow!"}'), "settings.json"),
-    "no data": (lambda root: (root / "settings.json").unlink(), "settings.json"),
     "data behind a link": (lambda root: write(root, "data/one.csv", "2"), "latest/one.csv"),
     "where a link leads": (relink, "latest/one.csv"),
-    "a helper": (lambda root: write(root, "verifiers/helper.py", "SIZE = 2\n"), "verifiers/helper.py"),
     # Nobody opened these.
     "what was looked for": (lambda root: write(root, "flag.txt"), None),
     "a listed folder": (lambda root: write(root, "data/two.csv"), None),

@@ -392,7 +392,6 @@ def test_a_target_that_does_not_end_well(
         ("pkg.mod:yields", {"sweep": ["n=1"]}, "returned a generator"),
         ("pkg.mod:leaves", {"sweep": ["n=1"]}, "ended with exit code 4 before it had a result"),
         ("tests/test_it.py::test_skipped", {}, "no test ran: Skipped: not today"),
-        ("pkg.mod:once", {"meter": "cuda"}, "no real GPU can be measured here"),
     ],
 )
 def test_a_target_that_cannot_be_measured(
@@ -445,16 +444,6 @@ def test_wrong_usage(isolation: Isolation, target: str, more: dict[str, Any], me
     with pytest.raises(UsageError) as error:
         probed(isolation, target, **more)
     assert message in str(error.value)
-
-
-@pytest.mark.slow
-def test_nothing_is_left_beside_the_code(isolation: Isolation, root: Path) -> None:
-    """Neither compiled files nor caches of pytest: the repository has the files that it had."""
-    before = sorted(root.rglob("*"))
-    probed(isolation, "tests/test_it.py::test_it")
-    probed(isolation, "pkg.mod:once")
-    assert before == sorted(root.rglob("*"))
-    assert [] == [file for file in before if file.name in {"__pycache__", ".pytest_cache"}]
 
 
 @pytest.mark.parametrize("text", ["n", "n=", "n=a", "n=1,", "=1", "1n=1", "n=1.5", "n=" + "9" * 30])

@@ -108,25 +108,6 @@ KINDS = {
 }
 
 
-REPLACING = {
-    # As libraries of graphs do.
-    "import torch\noriginal = torch.select\ntorch.select = lambda *args: original(*args)\n": "reproduced",
-    "from simcuda.ledger import Ledger\nLedger.usage_rose = print\n": "inconclusive",
-}
-
-
-@pytest.mark.parametrize(("replacing", "verdict"), REPLACING.items(), ids=["of torch", "of what counts"])
-def test_what_a_program_replaces(
-    repository: Repository, isolation: Isolation, replacing: str, verdict: str
-) -> None:
-    """Alone in its process, it may put functions in the place of torch's, not of those that count."""
-    repository.write("train.py", f"{replacing}import torch\ntorch.ones(2, device='cuda').sum().item()\n")
-    add(repository, "run: train.py\nclaims: {found: {syncs: 1}}")
-    done = verify_all(repository, isolation)["B1-PT-01"].verification
-    assert done
-    assert verdict == done.verdict.value
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds(repository: Repository, isolation: Isolation, kind: str) -> None:
