@@ -90,30 +90,6 @@ def test_what_is_not_measured_is_said(repository: Repository, capsys: pytest.Cap
     assert lines[2] == "measuring A-1"
 
 
-CRASHES = {
-    "killed by SIGSEGV at fixes/a_1/fix.py:5": "import ctypes\n\n\n"
-    "def check(tensors):\n    ctypes.string_at(0)\n",
-    "needs more memory than the 1024 MiB allowed": "def check(tensors):\n    eaten = []\n    while True:\n"
-    "        eaten.append(bytes(32 << 20))\n",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reason", CRASHES)
-def test_what_takes_its_process_down_leaves_the_others_alone(
-    repository: Repository, capsys: pytest.CaptureFixture[str], reason: str
-) -> None:
-    """A crash and a lack of memory are inconclusive, with the reason, beside a ticket that is verified."""
-    repository.write("tickets.toml", "memory = '1GiB'\n")
-    add(repository, "A-1", fix=CRASHES[reason])
-    add(repository, "B-1")
-    assert ExitCode.INCONCLUSIVE == tickets(repository, "--all", "--format", "json")
-    crashed, sound = json.loads(capsys.readouterr().out)["data"]
-    assert ("inconclusive", "verified") == (crashed["verdict"], sound["verdict"])
-    assert reason in crashed["reason"]
-    assert {None} == {claim["holds"] for claim in crashed["claims"]}
-
-
 def test_bad_data_outranks_the_rest_and_stops_nobody(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
