@@ -467,6 +467,11 @@ def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git:
     (error,) = [line for line in done.out.splitlines() if " error " in line]
     assert f"train.py:11: error [gate-worse] {FIRST}: a new wait at train.py:11" in error
     assert f"{FIRST}: its evidence is out of date, and that of {SECOND}" in done.out
+    # A race is told once as well.
+    copy = "    host = torch.empty((), pin_memory=True).copy_(xs[0].norm(), non_blocking=True)\n"
+    pinned.write("train.py", f"{both}    float(xs[0].norm())\n{copy}    host.tolist()\n")
+    code, (error,) = check(tickets)
+    assert (1, True) == (code, "a new race at train.py:12, 10 times: host.tolist(), not" in error), error
 
 
 @pytest.mark.slow
