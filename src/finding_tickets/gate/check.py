@@ -56,10 +56,6 @@ class Comparison:
     statements: list[Contradiction] = field(default_factory=list)
     better: list[str] = field(default_factory=list)
 
-    def has_new_waits(self) -> bool:
-        """Return True if statements wait that did not wait before."""
-        return any(each.is_new for each in self.statements)
-
 
 @dataclass
 class CheckedTicket:
@@ -126,7 +122,8 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
         if claim.as_expected:
             continue
         other = known.get(claim.id)
-        said = _new_contradictions(claim, other)
+        known_codes = {each.code for each in other.said} if other else set()
+        said = [each for each in claim.said if each.code not in known_codes]
         failures = [] if claim.said else _new_failures(claim, other, now)
         if not (said or failures):
             continue
@@ -181,8 +178,8 @@ def check_tickets(
 
 def _leave_out_repeated(compared: Sequence[Comparison]) -> None:
     """Keep each new wait of one ticket alone: a place that waits again is a new wait to other tickets."""
-    told = set[str]()
-    for each in sorted(compared, key=Comparison.has_new_waits):
+    told = {one.place for each in compared for one in each.statements if not one.is_new}
+    for each in compared:
         each.statements = [one for one in each.statements if not one.is_new or one.place not in told]
         told.update(one.place for one in each.statements)
 
@@ -377,12 +374,6 @@ def _problem(
 
 def _accept(name: str) -> str:
     return f"if that is meant: --accept {name}"
-
-
-def _new_contradictions(claim: ClaimResult, other: ClaimResult | None) -> list[Contradiction]:
-    """Return what contradicts a claim about a place, but for the code that did so before."""
-    known = {each.code for each in other.said} if other else set()
-    return [each for each in claim.said if each.code not in known]
 
 
 def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verification) -> list[str]:
