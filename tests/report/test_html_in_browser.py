@@ -297,7 +297,7 @@ def test_everything_can_be_done_by_keyboard(ours: Path, show: Show) -> None:
     assert page.locator("#TASK-5 .sites .lines").last.is_visible()
 
 
-@pytest.mark.parametrize("name", ["ours", "corpus", "many"])
+@pytest.mark.parametrize("name", ["ours", "corpus"])
 def test_a_phone_shows_the_page_without_scrolling_sideways(
     name: str, show: Show, request: pytest.FixtureRequest
 ) -> None:
