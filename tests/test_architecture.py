@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -97,6 +98,15 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _syntax_is_let_go() -> Iterator[None]:
+    """Hundreds of thousands of nodes are searched for cycles neither here nor in the tests that follow."""
+    gc.disable()
+    yield
+    gc.enable()
+    nodes.cache_clear()
 
 
 @cache
