@@ -75,6 +75,20 @@ def test_exports_of_issues(repository: Repository) -> None:
     assert {path for path in found.left_out if path.startswith("bugs")} == {"bugs/note.md", "bugs/plan.md"}
 
 
+def test_numbers_and_folders_name_tickets(repository: Repository, tickets: Tickets) -> None:
+    """A number in a folder of debts makes one; a file that is called as all are is named after its folder."""
+    labels = "- **Severity (CVSS 3.1):** High\n- **Status:** Solved\n\n## Evidence\n\n- File: a.py\n"
+    labels += "- Lines: 3, 7\n"
+    debt = labels.replace("Severity (CVSS 3.1)", "Priority")
+    repository.write("docs/tech-debt/001-no-pool.md", f"# No pool\n\n{debt}\n## Problem\n\nIt waits.\n")
+    repository.write("issues/a-race/problem.md", f"# A race\n\n{labels}")
+    tickets("init", "--yes")
+    listed = tickets("list", "--format", "json").data
+    read = [(each["id"], each["severity"], each["status"], each["locations"][0]["lines"]) for each in listed]
+    lines = [[3, 3], [7, 7]]
+    assert [("001-NO-POOL", "P1", "closed", lines), ("A-RACE", "P1", "closed", lines)] == read
+
+
 def test_what_is_fixed_was_not_rejected(repository: Repository, tickets: Tickets) -> None:
     """A folder that says "invalid" is contradicted by "fixed", as one that says "not a bug" is."""
     for folder in ("rejected", "invalid", "not-a-bug", "done"):

@@ -178,6 +178,54 @@ PROSE = """\
 | 1 | D / 4 | High | a.rb | L4-9 | It waits here |
 | 2 | D / 4 | Low | b.rb | L7 | It copies there |
 """
+RECORDS = """\
+# Findings
+
+## Finding 1/2
+
+**File:** a.py
+**Line Number:** 3 and 7
+
+**Severity:** error
+
+**Description:**
+The norm is read. Often.
+
+## Must fix
+
+- **File**: `b.py`
+  - **Line**: 4
+  - **Issue**: A copy waits
+  - **Severity**: Low
+
+### The lock stays
+In `c.py` at line 9.
+
+## Resolved problems
+
+**1. Cache grows**
+Severity: high
+*Where:* d.py:20-34
+
+[LOW-1] e.py:8 \N{EM DASH} An import is idle
+
+## `f.py`
+
+- [x] **Line 5** (medium): it copies
+"""
+OTHER_LANGUAGES = """\
+## \u041f\u0440\u043e\u0431\u043b\u0435\u043c\u044b
+
+### 1. \u0422\u0435\u0441\u0442 \u26a0\ufe0f \u0421\u0420\u0415\u0414\u041d\u042f\u042f
+**\u0424\u0430\u0439\u043b:** `a.py`
+**\u0421\u0442\u0440\u043e\u043a\u0430:** 4
+
+## Hallazgos
+
+| # | Severidad | Descripci\u00f3n | Ubicaci\u00f3n |
+|---|---|---|---|
+| 1 | ALTA | Espera | b.py:5 |
+"""
 CHAPTERS = """\
 ## Summary
 
@@ -260,6 +308,22 @@ def found(text: str) -> list[ReportFinding]:
         (REMARK, [("P2", "b.jl:3", "Slow")]),
         (PROSE, [("P1", "a.rb:4", "It waits here"), ("P3", "b.rb:7", "It copies there")]),
         (CHAPTERS, [("P2", "app/Dockerfile", "Lost")]),
+        # A label or the first sentence stands for a title; a file or a state is that of all below it.
+        (
+            RECORDS,
+            [
+                ("P1", "a.py:3", "The norm is read"),
+                ("P3", "b.py:4", "A copy waits"),
+                (None, "c.py:9", "The lock stays"),
+                ("P1", "d.py:20", "Cache grows"),
+                ("P3", "e.py:8", "An import is idle"),
+                ("P2", "f.py:5", "it copies"),
+            ],
+        ),
+        (
+            OTHER_LANGUAGES,
+            [("P2", "a.py:4", "\u0422\u0435\u0441\u0442"), ("P1", "b.py:5", "Espera")],
+        ),
         (CHINESE, [("P2", "a/b.js:3", "\u767b\u5f55"), ("P1", "c.ts", "\u6ce8\u518c")]),
     ],
 )
@@ -342,6 +406,15 @@ def test_the_text_of_a_finding() -> None:
     parts = "Each step.\n\n### Impact\n\nSlow.\n\n### Recommended fix\n\nDo not.\n\n---\n"
     (read,) = found(f"## Finding 1: It waits\n\n{labels}{parts}")
     assert ("Each step.\n\n**Impact**\n\nSlow.", "Do not.") == (read.description, read.fix)
+
+
+def test_what_became_of_findings() -> None:
+    """A box, the end of a heading, or a heading above says it; a finding's own words come first."""
+    stated = {each.text: each.status for each in found(RECORDS)}
+    assert ("closed", "closed") == (stated["Cache grows"], stated["it copies"])
+    heads = "## Fixed issues\n\n### [H-1] One\n\n### [H-2] Two \N{EM DASH} won't fix\n\n"
+    heads += "### [H-3] Three\n\nStatus: open\n"
+    assert ["fixed", "wont-fix", "open"] == [each.status for each in found(heads)]
 
 
 def test_headings_that_skip_levels() -> None:

@@ -17,6 +17,7 @@ from finding_tickets.documents.source import (
     Splice,
     Splices,
     code_span,
+    key_of,
     line_at,
     line_end,
     lines_below,
@@ -59,7 +60,7 @@ _AFTER_RELATED = (
 _HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|-------|")
 _ID_COLUMNS = re.compile(r"(?s)(?:ticket|id|finding).*")
 _KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
-_MARKER = re.compile(rb"(?P<number>\d{0,9})(?P<mark>[-*+.)])")
+_MARKER = re.compile(rb"\d{0,9}[-*+.)]")
 # Narrower than what is read as nothing: a text that says more than "none" stays.
 _NOTHING = re.compile(r"(?i)(none|n/?a|-+|\u2014)\W*|\W*")
 
@@ -169,8 +170,8 @@ def _bare(value: str) -> str:
 def row_of(page: Page, labels: Sequence[str]) -> tuple[str, Text] | None:
     """The row that has one of ``labels``, as it is written there, with its value; one with a value first."""
     wanted = list(map(squeeze, labels))
-    rows = [(label, value) for label, value in page.document.metadata.items() if squeeze(label) in wanted]
-    rows.sort(key=lambda row: (not row[1].raw, wanted.index(squeeze(row[0]))))
+    rows = [(label, value) for label, value in page.document.metadata.items() if key_of(label) in wanted]
+    rows.sort(key=lambda row: (not row[1].raw, wanted.index(key_of(row[0]))))
     return rows[0] if rows else None
 
 
@@ -332,9 +333,7 @@ def _link_item(page: Page, listing: Block, other: str) -> Splices:
     data, last = page.data, listing.children[-1]
     line = line_at(data, last.start)
     marker = _MARKER.match(data, last.start)
-    mark = marker["mark"].decode() if marker else "-"
-    if marker and marker["number"]:
-        mark = f"{int(marker['number']) + 1}{mark}"
-    item = f"{mark} {other} ({Relationship.DUPLICATE})".encode()
+    # Markdown counts numbered items itself.
+    item = f"{marker[0].decode() if marker else '-'} {other} ({Relationship.DUPLICATE})".encode()
     below = line_at(data, page.source.whole(last).end)
     return [lines_below(data, below, data[line.start : last.start] + item)]

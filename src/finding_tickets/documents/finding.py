@@ -16,6 +16,7 @@ from finding_tickets.documents.locations import (
 from finding_tickets.documents.metadata import (
     GRADE,
     LABELS,
+    PLACES,
     Metadata,
     file_name,
     labelled_values,
@@ -205,6 +206,9 @@ def _locations(own: Sequence[DocumentPart], metadata: Metadata) -> list[Values]:
     return (
         stated_locations(metadata.entries.values())
         or [place for part in changed for place in read_mentioned(part)]
+        or stated_locations(
+            entry for part in _telling(own) for entry in labelled_values(part.source, part.blocks, PLACES)
+        )
         or read_cited(_telling(own))
     )
 

@@ -64,8 +64,8 @@ _OPEN = re.compile(
 _ANSWERS = {_OPEN: None, _UNMET: False, _MET: True}
 _MARK = re.compile(r"(?s)(?P<sign>[^\w\s*`(\[\"'-]\ufe0f?)\s*(?P<text>.*)")
 _ISSUE = re.compile(r"(?s)(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)")
-_BOLD = re.compile(r"(?s)(?:\d+[.)]\s*)?\*\*(?P<words>.+?)\*\*")
-_LABEL_END = re.compile(r":|.\s*:")
+# Bold words that are neither the label of a value nor say that there is none.
+_BOLD = re.compile(r"(?si)(?:\d+[.)]\s*)?\*\*(?![ .]*(?:none|n/a)[ .]*\*\*)(?:(?!\*\*).)+(?<!:)\*\*(?!\s*:)")
 _SEVERITIES = re.compile(
     r"critical|block(?:er|ing)|high|major|important|medium|moderate|minor|low|trivial|nit(?:s|picks)?"
     r"|suggestions?|optional|p[0-4]"
@@ -215,11 +215,9 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
     for part in _severities(parts):
         headlines: list[tuple[Excerpt, dict[str, str]]] = []
         for block in part.blocks:
-            headline: Excerpt | None = None
-            if block.kind == "Paragraph":
-                headline = _bold_words(part.source.whole(block))
-            if headline:
-                headlines.append((headline, {}))
+            text = part.source.whole(block)
+            if block.kind == "Paragraph" and (bold := _BOLD.match(text.raw)):
+                headlines.append((text.piece(0, bold.end()), {}))
             # The labelled items of a list, each with all nested in it.
             details = headlines[-1][1] if headlines else {}
             for item in block.children if block.kind == "List" else ():
@@ -239,11 +237,3 @@ def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
             yield from _severities(part.parts)
         elif "summary" not in part.name.split():
             yield from (each for each in part.parts if _SEVERITIES.fullmatch(each.name.partition(" ")[0]))
-
-
-def _bold_words(text: Excerpt) -> Excerpt | None:
-    """The bold words that begin a text, unless they are the label of a value or say that there is none."""
-    bold = _BOLD.match(text.raw)
-    if bold is None or _LABEL_END.match(bold["words"][-1:] + text.raw[bold.end() :]):
-        return None
-    return None if bold["words"].strip(" .").lower() in ("none", "n/a") else text.piece(0, bold.end())

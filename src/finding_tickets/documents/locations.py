@@ -7,10 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import PurePosixPath
 
-from finding_tickets.documents.metadata import LabelledValue, labelled_values, listed
+from finding_tickets.documents.metadata import (
+    FILES,
+    LINES,
+    PLACES,
+    SYMBOLS,
+    LabelledValue,
+    labelled_values,
+    listed,
+)
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Excerpt, Values, code_spans, walk
-from finding_tickets.model.vocabulary import squeeze
 
 Lines = tuple[Values, ...]
 
@@ -30,6 +37,7 @@ _FILE = re.compile(rf"[^\s()]+\.{EXTENSION}|[^\s()]+/[^\s()]*")
 _FILE_IN_PROSE = re.compile(
     rf"(?<![^\s(`])[^\s()`,;:]+(?:\.{EXTENSION}\b|/(?=[\s,;)`]|$))(?:(?::|#(?=L))[L\d][\dL,\u2013-]*(?<![,-]))?"
 )
+_IN_CODE = re.compile(r"(?<!`)`(?P<code>[^`\r\n]+)`")
 _NAME = re.compile(r"(?:(?:async )?def |class )?([A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*)(?:\(\))?")
 _LOOKS_LIKE_CODE = re.compile(r"[._(]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
@@ -40,30 +48,25 @@ _COMMENT = re.compile(rb"[ \t]*(?:#+|//|--|;|<!--)[ \t]*")
 _COMMENT_END = b"-->"
 _BLANK = b" \t"
 _FILE_BEFORE = re.compile(rf"(?s)(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)")
-_COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
-_NAMED_LINES = re.compile(r"(?i)\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?")
+# Lines behind a file: ``: 10-20``, ``(lines 10-20)``, ``, line 5``, ``L3-L9``, ``lines: 3`` of a mapping.
+_COLON_LINES = re.compile(r"\s*:\s*(?P<lines>~?L?\d[\dL,\s\u2013-]*)")
+_SAID = (
+    r"(?i:\blines?\b[:\s\"'\[]*|(?<![\w.])L(?=\d+\s*(?:[-,;)\]`\u2013]|$)))"
+    r"(?P<lines>~?\d(?:[\dL,\s\u2013-]|(?:and|to)\s(?=\d))*)"
+)
+_LINES_SAID = re.compile(_SAID)
+_LINES_OF_SPAN = re.compile(rf"`?[^`.;#\[\]\r\n]{{0,60}}?{_SAID}")
 _LANGUAGE_END = re.compile(r"[\s:{]")
 # A place stands near the beginning of a comment; a line of a megabyte is not searched for one.
 _LONGEST_COMMENT = 300
 
-_FILES = re.compile(
-    r".*(?:files?|paths?)|(?:code|affected)?locations?|where|targets?|linesofcode|affectedcode"
-    r"|fichiers?|datei(?:en)?|archivos?|arquivos?|\w*(?:\u6587\u4ef6|\u4f4d\u7f6e|\ud30c\uc77c|\uc704\uce58)"
-)
 # A link to lines of a file at a revision.
 _BLOB = re.compile(
     r"https?://[^\s()]+?/(?:blob|tree|src)/[^/\s]+/(?P<path>[^\s()#?]+)(?:#L?(?P<lines>\d+(?:-L?\d+)?))?"
 )
 _LINK = re.compile(r"\[`?([^\[\]`]+)`?\]\([^()\s]*?(?:[:#]L?(\d+(?:-L?\d+)?))?\)")
 _LINES_BY_HASH = re.compile(r"(?<=\.\w)#(?=L\d)|(?<=\.\w\w)#(?=L\d)|(?<=\.\w\w\w)#(?=L\d)")
-_LINES = re.compile(r"(?:affected)?lines?(?:numbers?|ranges?|affected)?")
-_SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+")
-_BARE = re.compile(rf"(?:{_FILES.pattern})|(?:{_LINES.pattern})|(?:{_SYMBOLS.pattern})")
 _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
-_LINES_BEHIND = re.compile(r"(?i)[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*")
-_LINES_OF_SPAN = re.compile(
-    r"(?i)`?[\s(,]*(?:(?:at |on )?lines?\s|L(?=\d))\s*(?P<lines>~?\d[\dL,\s\u2013-]*)"
-)
 # In running text: a link to lines, code that is a path, or a path with an extension of code.
 _CITED = re.compile(
     rf"(?P<named>\[`?[\w/.+-]{{1,300}}\.{EXTENSION}`?\]\((?:file:)?/[^()\s]{{1,300}}#L\d+(?:-L?\d+)?\))"
@@ -73,11 +76,9 @@ _CITED = re.compile(
 )
 # A text that cites more is no text for people.
 _MOST_CITED = 200
-# In front matter, a place may be a mapping.
-_LINES_STATED = re.compile(r"(?i)\blines?:[ \t]*[\"'\[]?(?P<lines>\d[\d,\s\u2013-]*)")
 _FILE_THEN_LINES = re.compile(rf"(?<![\w./\\-])([\w./\\-]+\.{EXTENSION})\b\s*:?")
 _NOWHERE = re.compile(
-    r"(?i)\W*(?:n/?a\b|none\b|multiple\b|various\b|several\b|many\b|all\b|tb[da]\b|unknown\b"
+    r"(?i)\W*(?:n/?a\b|20\d\d-|none\b|multiple\b|various\b|several\b|many\b|all\b|tb[da]\b|unknown\b"
     r"|not applicable\b|$)"
 )
 _NO_LINES = re.compile(
@@ -93,7 +94,14 @@ def line_ranges(text: str) -> Lines:
         lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ", _DATE.sub("", text)
     )
     numbers = [(int(match[1]), int(match[2] or match[1])) for match in _RANGE.finditer(bare)]
-    return tuple({"first": first, "last": max(first, last)} for first, last in numbers)
+    # A link may say them in its text and in its address.
+    return tuple({"first": first, "last": max(first, last)} for first, last in dict.fromkeys(numbers))
+
+
+def _lines_said(text: str) -> Lines:
+    """Return the lines that a text behind a file says."""
+    match = _COLON_LINES.match(text) or _LINES_SAID.search(text)
+    return line_ranges(match["lines"]) if match else ()
 
 
 def _path_and_lines(text: str) -> tuple[str, Lines]:
@@ -159,12 +167,11 @@ def read_code(part: DocumentPart) -> Iterator[Values]:
             )
             words = data.decode(errors="replace")
             file = _FILE_BEFORE.search(words[:_LONGEST_COMMENT])
-            beside = _COLON_LINES.match(file["behind"]) if file else None
-            named = beside or _NAMED_LINES.search(words[:_LONGEST_COMMENT])
-            if named or (file and file["path"] == words):
+            lines = _lines_said(file["behind"] if file else "") or _lines_said(words[:_LONGEST_COMMENT])
+            if lines or (file and file["path"] == words):
                 text = source.text(mark.end(), mark.end() + len(data))
                 path = _path_and_lines(file["path"])[0] if file else None
-                places.append(_place(text, path, line_ranges(named[0].lstrip(":")) if named else ()))
+                places.append(_place(text, path, lines))
         yield source.whole(block).record(
             language=_LANGUAGE_END.split(block.info, maxsplit=1)[0],
             code=block.code,
@@ -178,28 +185,16 @@ def read_locations(part: DocumentPart) -> list[Values]:
     found = []
     for table in part.tables:
         # A table with a column of files, perhaps of lines and symbols, has a place in each row.
-        if not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
-            continue
-        # Rows labelled Line(s) or Function are a table by rows, whatever its header looks like.
-        labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
-        if any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
-            continue
-        for row in table.records:
+        for row in table.records if table.column(FILES) else ():
             entries = [LabelledValue(title, cell, cell.start) for title, cell in row.items()]
             found += stated_locations(entries) or [_place(entries[0].value, None)]
-    stated = labelled_values(part.source, part.blocks, _BARE)
+    stated = labelled_values(part.source, part.blocks, PLACES)
     return found or stated_locations(stated) or read_mentioned(part)
 
 
 def read_mentioned(part: DocumentPart) -> list[Values]:
     """The paths in the code spans of a section without labels; without such spans, the paths in its text."""
-    body = part.body
-    paths = (body.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(body.raw))
-    for texts in (body.code_spans(), paths):
-        found = [_with_lines_behind(place, body, text.end) for text in texts for place in place_of(text)]
-        if found:
-            return found
-    return []
+    return _cited([part.body], _IN_CODE) or _cited([part.body], _FILE_IN_PROSE)
 
 
 def read_cited(parts: Iterable[DocumentPart]) -> list[Values]:
@@ -207,35 +202,38 @@ def read_cited(parts: Iterable[DocumentPart]) -> list[Values]:
 
     It is looked for where a ticket has no section for its places.
     """
-    found: dict[tuple[str, str], Values] = {}
     texts = (
         part.source.words(block)
         for part in parts
         for block in walk(part.blocks)
         if block.first < block.last and block.kind not in ("Heading", "CodeBlock", "HtmlBlock")
     )
-    matches = ((text, match) for text in texts for match in _CITED.finditer(text.raw))
-    for text, match in islice(matches, _MOST_CITED):
-        written = text.piece(*match.span(match.lastgroup or 0))
-        for each in place_of(written) if ".." not in written.raw else ():
-            place = _with_lines_behind(each, text, written.end)
+    found: dict[tuple[str, str], Values] = {}
+    for place in _cited(texts, _CITED):
+        if ".." not in place["raw"]:
             found.setdefault((place["file"], repr(place["lines"])), place)
     return [place for place in found.values() if place["lines"]] or list(found.values())
 
 
-def _with_lines_behind(place: Values, text: Excerpt, end: int) -> Values:
-    """Add the lines that follow a place in its text: ```` `a.py` (lines 10-20) ````."""
-    behind = text.source.data[end : min(end + _LONGEST_COMMENT, text.end)].decode(errors="replace")
-    if not place["lines"] and (stated := _LINES_OF_SPAN.match(behind)):
-        place["lines"] = line_ranges(stated["lines"])
-    return place
+def _cited(texts: Iterable[Excerpt], pattern: re.Pattern[str]) -> list[Values]:
+    """The places that a pattern finds, with the lines behind them: ```` `a.py` (lines 10-20) ````."""
+    found = []
+    matches = ((text, match) for text in texts for match in pattern.finditer(text.raw))
+    for text, match in islice(matches, _MOST_CITED):
+        start, end = match.span(match.lastgroup or 0)
+        for place in place_of(text.piece(start, end)):
+            behind = _LINES_OF_SPAN.match(text.raw, end)
+            if behind and not place["lines"]:
+                place["lines"] = line_ranges(behind["lines"])
+            found.append(place)
+    return found
 
 
 def stated_locations(stated: Iterable[LabelledValue]) -> list[Values]:
     """The places in labelled values; a further row of files begins further places."""
     groups: list[dict[str, LabelledValue]] = [{}]
     for entry in stated:
-        if _FILES.fullmatch(entry.key) and _pick(groups[-1], _FILES):
+        if FILES.fullmatch(entry.key) and _pick(groups[-1], FILES):
             groups.append({})
         groups[-1].setdefault(entry.key, entry)
     return [place for group in groups for place in _places_of(group)]
@@ -243,7 +241,7 @@ def stated_locations(stated: Iterable[LabelledValue]) -> list[Values]:
 
 def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
     """The places of one row of files, with the rows of lines and symbols that belong to it."""
-    files, lines, symbols = (_pick(rows, keys) for keys in (_FILES, _LINES, _SYMBOLS))
+    files, lines, symbols = (_pick(rows, keys) for keys in (FILES, LINES, SYMBOLS))
     # A row may say only that there is nothing to say: ``N/A``, ``Multiple``.
     files, symbols = (
         entry if entry and ("`" in entry.value.raw or not _NOWHERE.match(entry.plain)) else None
@@ -276,41 +274,31 @@ def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     for text, behind in zip(paths, [*(each.start for each in paths[1:]), value.end], strict=True):
         path, lines = _path_and_lines(text.plain)
         between = value.source.raw(text.end, max(text.end, behind)).strip("`")
-        if not lines and (stated := _LINES_STATED.search(text.raw)):
-            lines = line_ranges(stated["lines"])
-        elif not lines and (beside := _LINES_BEHIND.match(between)):
-            lines = line_ranges(beside[0].replace("(", " ").replace(")", " "))
-        elif lines and _MORE_LINES.fullmatch(between):
+        if lines and _MORE_LINES.fullmatch(between):
             lines += line_ranges(between)
+        lines = lines or _lines_said(text.plain.partition(path)[2]) or _lines_said(between)
         yield text, path, lines
 
 
 def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
     """The lines of each file: by the file named before them, in order, or all for a single file."""
     # ``a.py: 10-20, b.py: 5``
-    before = _FILE_THEN_LINES.split(lines.plain)
-    named = zip(before[1::2], before[2::2], strict=True)
-    found: dict[str, Lines] = {}
-    for name, text in named:
+    before, ranges = _FILE_THEN_LINES.split(lines.plain), line_ranges(lines.plain)
+    found = dict.fromkeys(files, Lines())
+    for name, text in zip(before[1::2], before[2::2], strict=True):
         path = next((path for path in files if names(name, path)), None)
         if path is None:
             lines.value.report("location-lines", f"{name} is none of the files of this location")
         else:
-            found[path] = found.get(path, ()) + line_ranges(text)
-    ranges = line_ranges(lines.plain)
-    if len(before) > 1:
-        return [found.get(path, ()) for path in files]
-    if len(files) == 1:
+            found[path] += line_ranges(text)
+    of_files = [found[path] for path in files]
+    if len(before) == 1 and len(files) == 1:
         of_files = [ranges]
-    elif len(files) == len(ranges):
+    elif len(before) == 1 and len(files) == len(ranges):
         of_files = [(each,) for each in ranges]
-    else:
-        of_files = [()] * len(files)
-        if ranges:
-            message = (
-                f"cannot tell which of the {len(files)} files has which of the {len(ranges)} line ranges"
-            )
-            lines.value.report("location-lines", message, "write file.py:10-20 for each")
+    elif len(before) == 1 and ranges:
+        message = f"cannot tell which of the {len(files)} files has which of the {len(ranges)} line ranges"
+        lines.value.report("location-lines", message, "write file.py:10-20 for each")
     if not (ranges or _NOWHERE.match(lines.plain) or _NO_LINES.match(lines.plain)):
         lines.value.report("location-lines", f"no line numbers in {lines.plain!r}")
     return of_files

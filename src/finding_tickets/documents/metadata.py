@@ -12,8 +12,8 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, plain
-from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
+from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, key_of, plain
+from finding_tickets.model.vocabulary import Severity, Vocabulary, Words, squeeze, word_for
 
 # A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
 # marks may close before the colon, behind it, or behind the value.
@@ -31,8 +31,6 @@ _BARE_LABEL = re.compile(
 _LINE = re.compile(rb"[^\r\n]+")
 # Beside most labels there are bold marks; without any, nothing else is looked for.
 _MARKS = re.compile(rb"\*\*|__")
-_BARS = (b"|", b"\xc2\xb7", b"\xe2\x80\xa2")
-_SEPARATOR = re.compile(rb"[ \t]+(?:\||\xc2\xb7|\xe2\x80\xa2)\s*\Z")
 _FIELD_AND_VALUE = 2
 # What heads the first column of a table whose rows are labelled values.
 _COLUMN_TITLES = frozenset(
@@ -91,12 +89,21 @@ ROWS = {
     for name, _, labels in (line.partition(": ") for line in _ROWS.splitlines())
 }
 _KEYS = {name: [squeeze(label) for label in labels] for name, labels in ROWS.items()}
-_PLACES = (
-    r"(?:affected|related|source|code)?(?:files?|paths?|locations?)|where|targets?|linesofcode|affectedcode"
-    r"|fichiers?|datei(?:en)?|archivos?|arquivos?|\u6587\u4ef6|\u4f4d\u7f6e|\ud30c\uc77c|\uc704\uce58"
-    r"|(?:affected)?lines?(?:numbers?)?|functions?|symbols?"
+FILES = re.compile(
+    r"(?:\w{0,20}files?|(?:affected|related|source|code|file)?paths?|(?:code|affected|file)?locations?)(?:lines?)?"
+    r"|where|affected|targets?|linesofcode|affectedcode|fichiers?|emplacement|datei(?:en)?|fundstelle|archivos?"
+    r"|ubicaci\u00f3?n|arquivos?|\w{0,9}(?:\u6587\u4ef6|\u4f4d\u7f6e|\ud30c\uc77c|\uc704\uce58)"
+    r"|\u0444\u0430\u0439\u043b\u044b?|\u043c\u0435\u0441\u0442\u043e"
 )
-LABELS = re.compile("|".join([*(key for keys in _KEYS.values() for key in keys), _PLACES]))
+"""Labels, in the form that is compared, under which files stand; and those of lines and symbols."""
+LINES = re.compile(
+    r"(?:affected|code)?lines?(?:numbers?|ranges?|affected)?|lignes?|zeilen?|li?neas?|linhas?"
+    r"|\u884c\u53f7|\u0441\u0442\u0440\u043e\u043a[\u0430\u0438]"
+)
+SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+")
+PLACES = re.compile("|".join(each.pattern for each in (FILES, LINES, SYMBOLS)))
+SEVERITIES = re.compile("|".join(_KEYS["Severity"]))
+LABELS = re.compile("|".join([*(key for keys in _KEYS.values() for key in keys), PLACES.pattern]))
 # These name the document only where an ID stands beside them.
 _MAYBE_IDS = ["key", "reference", "ref", "number", "issue", "bug", "finding", "identifier", "code"]
 # A section may hold nothing but one of these.
@@ -105,7 +112,7 @@ ALONE = frozenset(
     for name in ("ID", "Title", "Severity", "Status", "Agent", "Domain", "Assignee", "Created")
     for key in _KEYS[name]
 )
-_BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
+_BETWEEN = re.compile(r"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
 _QUOTES = ("'", '"')
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NUMBER = re.compile(r"(?i)(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?")
@@ -119,6 +126,16 @@ _LONGEST_WORD = 4
 _LONGEST_VALUE = 60
 _REMARK = re.compile(r"[.;]\s|\s[\u2013\u2014-]\s")
 
+_WORD = re.compile(r"[^\W_]+")
+_SEVERITY_SIGN = re.compile(r"[\u2300-\u2bff\U0001f000-\U0001faff]")
+_FILLER = re.compile(
+    r"(?i)(?:severity|priority|risk|issue|finding|probl[e\u00e8]me?|bug|level|item|concern|defect|vulnerabilit(?:y|ie)"
+    r"|x|and|or|to|the|must|should|could|fix|be|before|merge|nice|have|improvement|enhancement)s*|\d+",
+)
+# These head other sections as well.
+_WEAK = re.compile(r"(?i:note|information|normal|small|important|average|suggestion)s?|[Ii]nfo")
+_ASIDE = re.compile(r"(?<=\w)\s*\([^()]*\)\s*$")
+_NOT_CRITICAL = re.compile(r"(?i)\bnon-?critical\b")
 _REVIEW_TITLE = re.compile(
     r"(?i)\b(?:implementation|code|change|plan|task|phase|final|integration) review\b|\breview of\b",
 )
@@ -131,7 +148,7 @@ _FINDING_TITLE = re.compile(
 _SIGN = re.compile(
     r"^(?:[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]+\s+|\[(?i:p\d|critical|high|medium|low)\]\s+(?=[A-Z]+-\d))"
 )
-_NUMBERED = re.compile(r"\d{1,3}[.)]\s+(?=\S)")
+_NUMBERED = re.compile(r"^\d{1,3}[.)]\s+(?=\S)")
 # What heads every document that was made of one template, and says nothing of this one.
 _BOILERPLATE = re.compile(
     r"(?i)(?:(?:bug|finding|issue|defect|feat|feature|jank|ticket|enhancement|problem)s?[ -]?)*"
@@ -144,13 +161,18 @@ NUMBERED_TITLE = re.compile(
 # A severity in a title: ``[P1] It waits``.
 GRADE = re.compile(r"[\[(](?P<word>[\w-]{2,12})[\])]")
 _COLON_OR_DASH = re.compile(r"[:\uff1a]|\s[-\u2013\u2014]\s")
-_SEPARATORS = " :\uff1a|-\u2013\u2014\u00b7\u2022"
+_SEPARATORS = " .:\uff1a|-\u2013\u2014\u00b7\u2022"
 _FIRST_WORD = re.compile(
-    r"(?P<word>[A-Za-z][\w-]*\d)(?:\s|[:\uff1a])|(?P<number>\d{2,5})(?:\s*[:\uff1a]|\s[-\u2013\u2014\u00b7]\s)"
+    r"(?P<word>[A-Za-z][\w-]*\d)(?:\s|[:.\uff1a])|(?P<number>\d{2,5})(?:\s*[:\uff1a]|\s[-\u2013\u2014\u00b7]\s)"
 )
 _TASK = re.compile(r"(?i)\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b")
-FILED = re.compile(r"(?:^|/)(?:bugs?|defects|findings|issues?|tickets?)/")
+FILED = re.compile(
+    r"(?:^|/)[._]?(?:known[-_])?(?:bugs?|defects?|findings?|issues?|tickets?|problems?|vulnerabilit(?:y|ies)"
+    r"|(?:tech(?:nical)?[-_])?debts?)/",
+    re.IGNORECASE,
+)
 """In a folder with such a name there are findings."""
+_COMMON_NAMES = frozenset(["bug", "finding", "issue", "problem", "ticket"])
 _YEAR = re.compile(r"20\d\d")
 _DAY = re.compile(r"(?<!\d)(?:19|20)\d\d[-_.]\d\d[-_.]\d\d(?!\d)")
 # A single word behind the severity is the slug, and says nothing of the domain.
@@ -167,7 +189,7 @@ class LabelledValue(NamedTuple):
     @property
     def key(self) -> str:
         """The label in the form that is compared: ``files`` for ``File(s)``."""
-        return squeeze(self.label)
+        return key_of(self.label)
 
     @property
     def plain(self) -> str:
@@ -244,17 +266,14 @@ def labels_in(
     for match, until in zip(matches, ends, strict=True):
         # With both marks around label and value, the value ends with them: ``**Status: open**``.
         first, last = match.span("value") if match["value"] else (match.end(), until)
-        # A value ends before the bar that sets apart the next label.
-        if data[first:last].rstrip().endswith(_BARS) and (bar := _SEPARATOR.search(data, first, last)):
-            last = bar.start()
         value = source.text(start + first, start + last)
         yield LabelledValue(plain(match["label"].decode()), value, start + match.start())
 
 
 def _in_columns(table: MarkdownTable) -> list[LabelledValue]:
     """Return the values of a table that has a column for each label, and one row; none for other tables."""
-    known = [title for title in table.titles if LABELS.fullmatch(squeeze(title))]
-    if len(table.body) != 1 or len(known) < 2 or 2 * len(known) < len(table.titles):
+    known = [title for title in table.titles if LABELS.fullmatch(key_of(title))]
+    if len(table.body) != 1 or 2 * len(known) < max(4, len(table.titles)):
         return []
     return [LabelledValue(title.title(), cell, cell.start) for title, cell in table.records[0].items()]
 
@@ -277,7 +296,7 @@ class Metadata:
                 entries[-1] = entries[-1]._replace(value=source.whole(follower))
             for entry in entries:
                 # What the register calls a severity is one.
-                key = squeeze(word_for(entry.label, own) or entry.label)
+                key = key_of(word_for(entry.label, own) or entry.label)
                 if key in self.entries:
                     message = f"{entry.label} is given twice; the first one counts"
                     entry.value.report("metadata-twice", message)
@@ -373,13 +392,13 @@ def listed(value: Excerpt) -> list[Excerpt]:
     spans = value.code_spans()
     if spans:
         return spans
-    source, start, end = value.source, value.start, value.end
     if value.raw.startswith("[") and value.raw.endswith("]"):
-        start, end = start + 1, end - 1
-    separators = [match.span() for match in _BETWEEN.finditer(source.data[start:end])]
-    starts = [start, *(start + stop for _, stop in separators)]
-    ends = [*(start + begin for begin, _ in separators), end]
-    pieces = (source.text(*span) for span in zip(starts, ends, strict=True))
+        value = value.piece(1, -1)
+    pieces, at = list[Excerpt](), 0
+    for separator in _BETWEEN.finditer(value.raw):
+        pieces.append(value.piece(at, separator.start()))
+        at = separator.end()
+    pieces.append(value.piece(at))
     return [
         text.piece(1, -1) if text.raw[:1] in _QUOTES and _QUOTED.fullmatch(text.raw) else text
         for text in pieces
@@ -410,7 +429,33 @@ def word_in(phrase: str, words: Words, *, mentioned: bool = True) -> str | None:
     return named.pop() if len(named) == 1 else None
 
 
+def words_of_only(text: str, words: Words) -> list[str]:
+    """Return the words of a vocabulary that a text is made of; none where it says anything else."""
+    left = [each for each in _WORD.findall(text) if not _FILLER.fullmatch(each)]
+    left = left or _SEVERITY_SIGN.findall(text)
+    found = [word for each in left if (word := word_for(each, words))]
+    return found if len(found) == len(left) else []
+
+
+def severity_of(text: str, vocabulary: Vocabulary) -> Severity | None:
+    """Return the severity that a text is, without such words as "severity" or "risk"; the worse of two."""
+    found = words_of_only(_NOT_CRITICAL.sub("low", text), vocabulary.severities)
+    return Severity(min(found)) if found else None
+
+
+def severity_heading(heading: str, vocabulary: Vocabulary) -> Severity | None:
+    """Return the severity of all below a heading such as ``High severity`` or ``Critical (2)``."""
+    # A remark in brackets says how many there are, or what to do: ``Critical (fix before launch)``.
+    return None if _WEAK.fullmatch(heading.strip()) else severity_of(_ASIDE.sub("", heading), vocabulary)
+
+
 # What a document is, which ID it has and what it is called.
+
+
+def stem_of(path: str) -> str:
+    """The name of a file, or that of its folder where it is called as all others are: ``x/problem.md``."""
+    file = PurePosixPath(path)
+    return (file.stem.lower() in _COMMON_NAMES and file.parent.name) or file.stem
 
 
 class FileName(NamedTuple):
@@ -423,7 +468,7 @@ class FileName(NamedTuple):
 
 def file_name(path: str, vocabulary: Vocabulary) -> FileName:
     """The parts of the name of the file at ``path``; the ID is the shortest beginning that is one."""
-    stem = PurePosixPath(path).stem
+    stem = stem_of(path)
     pieces = [piece for piece in re.split(r"[-_ ]", _DAY.sub("", stem)) if piece]
     severity = word_for(pieces[0], vocabulary.severities) if pieces else None
     if severity:
@@ -442,7 +487,7 @@ def file_name(path: str, vocabulary: Vocabulary) -> FileName:
 def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "review"] | None:
     """Return the kind of a document; None where nothing states one."""
     source, words = metadata.source, title.plain if title else ""
-    stem, name = PurePosixPath(source.path).stem, file_name(source.path, source.vocabulary)
+    stem, name = stem_of(source.path), file_name(source.path, source.vocabulary)
     leading = _leading_id(source, words)
     if metadata.get("Severity") or _FINDING_TITLE.match(words) or leading == stem:
         return "finding"
@@ -489,9 +534,10 @@ def _read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     leading = _leading_id(source, words)
     # "Task 5" names a review; in the title of a finding it may be part of the sentence.
     task = _TASK.search(words if _REVIEW_TITLE.search(before) else before)
-    if title and (leading or task):
-        return title.record(value=leading or (f"{task['word']}-{task['number']}".upper() if task else ""))
-    name, stem = file_name(source.path, vocabulary), PurePosixPath(source.path).stem
+    named = leading or (f"{task['word']}-{task['number']}".upper() if task else None)
+    if title and named:
+        return title.record(value=named)
+    name, stem = file_name(source.path, vocabulary), stem_of(source.path)
     if name.id and name.severity:
         return source.text(0, 0).record(value=name.id)
     hint = "add a row 'Ticket ID' to the metadata"
@@ -508,7 +554,7 @@ def _read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> 
     if title is None:
         source = metadata.source
         source.report("title", 0, "no title; write one as '# Finding Ticket: ...'")
-        return source.text(0, 0).record(value=PurePosixPath(source.path).stem)
+        return source.text(0, 0).record(value=stem_of(source.path))
     words = title.plain
     before = _COLON_OR_DASH.split(words, maxsplit=1)[0]
     if _REVIEW_TITLE.search(before):
@@ -543,5 +589,5 @@ def _leading_id(source: Source, title: str) -> str | None:
     # Any first word with a number is the ID if the file is called after it: no text says "UTF-8" so.
     word = _FIRST_WORD.match(rest)
     name = word["word"] or word["number"] if word else None
-    is_name = name and re.match(rf"(?i){name}(?![^\W_])", PurePosixPath(source.path).stem)
+    is_name = name and re.match(rf"(?i){name}(?![^\W_])", stem_of(source.path))
     return name.upper() if name and is_name else None

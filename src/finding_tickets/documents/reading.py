@@ -66,9 +66,9 @@ class Page:
         at, named = value.span.start, label.encode()
         found = [block for block in self.blocks if block.kind in kinds and block.start <= at <= block.end]
         own = [block for block in found if named in self.data[block.start : block.end]]
-        within = [block for block in own if at < block.end]
-        best = within or own
-        return best[-1] if best else None
+        # The last one, which is the innermost, of those that do not end there.
+        own.sort(key=lambda block: at < block.end)
+        return own[-1] if own else None
 
 
 def read_document(

@@ -246,22 +246,29 @@ def parts_by_kind(parts: Iterable[DocumentPart]) -> PartsByKind:
     return of_kind
 
 
+def read_blocks(source: Source) -> list[Block]:
+    """Return the outermost blocks of a document; text that only a rule below makes a heading is none."""
+    blocks = parse(source.data)
+    headings = [block for block in blocks if block.level]
+    # Markdown takes text above a rule for a heading where an empty line is missing. Who underlines titles
+    # does so everywhere, and with as many dashes as they have letters; and no title has several lines.
+    is_marked = any(source.data.startswith(b"#", each.start) for each in headings)
+    for heading in headings:
+        ruled = source.data[heading.last : heading.end].strip() == _RULE
+        is_text = is_marked or b"\n" in source.data[heading.first : heading.last]
+        if ruled and is_text and heading.level == _SECTION_LEVEL:
+            message = "no empty line between this text and the rule below it makes the text a heading"
+            source.report("heading-rule", heading.start, message)
+            heading.kind, heading.level, heading.end = "Paragraph", 0, heading.last
+    return blocks
+
+
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:
     """The document cut at its headings of level 1 and 2 (or of the highest level below the title).
 
     The parts cover every byte exactly once.
     """
-    blocks = parse(source.data)
-    headings = [block for block in blocks if block.level]
-    # Markdown takes text above a rule for a heading where an empty line is missing. Who underlines titles
-    # does so everywhere, and with as many dashes as they have letters.
-    if any(source.data.startswith(b"#", each.start) for each in headings):
-        for heading in headings:
-            ruled = source.data[heading.last : heading.end].strip() == _RULE
-            if ruled and heading.level == _SECTION_LEVEL:
-                message = "no empty line between this text and the rule below it makes the text a heading"
-                source.report("heading-rule", heading.start, message)
-                heading.kind, heading.level, heading.end = "Paragraph", 0, heading.last
+    blocks = read_blocks(source)
     # Some documents have all their sections on level 3, right below the title.
     levels = (block.level for block in blocks if block.level > 1)
     level = max(_SECTION_LEVEL, min(levels, default=_SECTION_LEVEL))

@@ -19,7 +19,7 @@ import pyromark
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Problem, Span
-from finding_tickets.model.vocabulary import Level, Vocabulary
+from finding_tickets.model.vocabulary import Level, Vocabulary, squeeze
 
 _TICKS = re.compile(rb"`+")
 _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
@@ -61,6 +61,11 @@ def plain(raw: str) -> str:
         at = end
     pieces.append(_without_marks(data[at:].decode()))
     return " ".join("".join(pieces).split())
+
+
+def key_of(label: str) -> str:
+    """A label in the form that is compared, without a remark: ``Severity (CVSS 3.1)`` is ``severity``."""
+    return squeeze(label.partition(" (")[0])
 
 
 def words_of(title: str) -> str:
@@ -385,7 +390,10 @@ class MarkdownTable:
 
     def column(self, pattern: re.Pattern[str], *but: str | None) -> str | None:
         """Return the first title that matches and is not excluded; None where no column has one."""
-        return next((title for title in self.titles if title not in but and pattern.fullmatch(title)), None)
+        for title in self.titles:
+            if title not in but and (pattern.fullmatch(title) or pattern.fullmatch(key_of(title))):
+                return title
+        return None
 
     def text_of(self, record: dict[str, Excerpt]) -> Excerpt:
         """The text from the first to the last cell of a row."""

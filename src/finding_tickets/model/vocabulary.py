@@ -212,32 +212,41 @@ _WORDS = {
 
 _SUGGESTED = {
     "severities": {
-        "P0": "critical, blocker, blocking, showstopper, urgent, emergency, catastrophic, sev0, s0, critique,"
-        " critiques, kritisch, cr\u00edtica, cr\u00edtico, \u4e25\u91cd, \u81f4\u547d, \u7d27\u6025,"
-        " \U0001f534",
-        "P1": "high, major, serious, severe, important, sev1, s1, haute, hoch, alta, \u9ad8, \u9ad8\u5371,"
-        " majeur, majeurs, majeure, majeures, \U0001f7e0",
-        "P2": "medium, moderate, normal, med, average, warning, warnings, sev2, s2, moyenne, mittel, media,"
-        " \u4e2d, \u4e2d\u5371, \U0001f7e1",
-        "P3": "low, minor, small, sev3, s3, basse, faible, niedrig, baja, baixa, \u4f4e, \u4f4e\u5371,"
-        " mineur, mineurs, mineure, mineures, \U0001f7e2, \U0001f535",
-        "P4": "info, informational, trivial, nit, cosmetic, note, suggestion, negligible, sev4, s4, \u26aa",
+        "P0": "critical, highest, fatal, blocker, blocking, showstopper, urgent, emergency, catastrophic,"
+        " sev0, s0, critique, critiques, kritisch, cr\u00edtica, cr\u00edtico, \u4e25\u91cd, \u81f4\u547d,"
+        " \u7d27\u6025, \u043a\u0440\u0438\u0442\u0438\u0447\u0435\u0441\u043a\u0430\u044f,"
+        " \u043a\u0440\u0438\u0442\u0438\u0447\u0435\u0441\u043a\u0438\u0439,"
+        " \u043a\u0440\u0438\u0442\u0438\u0447\u0435\u0441\u043a\u0438\u0435, \U0001f534",
+        "P1": "high, major, serious, severe, important, error, errors, sev1, s1, haute, hoch, alta,"
+        " \u9ad8, \u9ad8\u5371, \u0432\u044b\u0441\u043e\u043a\u0430\u044f,"
+        " \u0432\u044b\u0441\u043e\u043a\u0438\u0439, majeur, majeurs, majeure, majeures, \U0001f7e0",
+        "P2": "medium, moderate, normal, med, average, warning, warnings, sev2, s2, moyenne, mittel,"
+        " media, \u4e2d, \u4e2d\u5371, \u4e00\u822c, \u0441\u0440\u0435\u0434\u043d\u044f\u044f,"
+        " \u0441\u0440\u0435\u0434\u043d\u0438\u0439, \U0001f7e1",
+        "P3": "low, minor, small, \u043d\u0438\u0437\u043a\u0430\u044f,"
+        " \u043d\u0438\u0437\u043a\u0438\u0439, sev3, s3, basse, faible, niedrig, baja, baixa, \u4f4e,"
+        " \u4f4e\u5371, mineur, mineurs, mineure, mineures, \U0001f7e2, \U0001f535",
+        "P4": "info, lowest, nitpick, nitpicks, nits, informational, trivial, nit, cosmetic, note,"
+        " suggestion, suggestions, negligible, sev4, s4, \u26aa",
     },
     "statuses": {
         "open": "planned, to do, backlog, pending, draft, proposed, active, unresolved, untriaged, ready,"
-        " deferred, acknowledged, accepted, blocked, on hold, not started, not fixed, reported, identified,"
-        " ouvert, offen, abierto, aberto, \u5f85\u5904\u7406, \u672a\u4fee\u590d, \u672a\u89e3\u51b3",
+        " deferred, acknowledged, accepted, blocked, on hold, not started, not fixed, reported,"
+        " identified, ouvert, offen, \u043e\u0442\u043a\u0440\u044b\u0442\u043e, abierto, aberto,"
+        " \u5f85\u5904\u7406, \u672a\u4fee\u590d, \u672a\u89e3\u51b3",
         "investigating": "needs info, analysing, analyzing, under analysis, needs triage, triage",
         "fix-in-progress": "started, ongoing, doing, assigned, partially fixed, partial, working,"
         " en cours, \u8fdb\u884c\u4e2d, \u5904\u7406\u4e2d",
         "in-review": "testing, in testing, qa, needs review, awaiting review, ready for review",
-        "closed": "verified, archived, obsolete, superseded, finished, addressed, clos, ferm\u00e9,"
-        " cerrado, fechado, geschlossen, \u5df2\u5b8c\u6210, \u5df2\u5173\u95ed, \u5df2\u89e3\u51b3",
-        "fixed": "patched, mitigated, remediated, corrected, shipped, merged, released, corrig\u00e9,"
-        " behoben, corregido, corrigido, \u5df2\u4fee\u590d",
+        "closed": "solved, verified, \u0437\u0430\u043a\u0440\u044b\u0442\u043e, archived, obsolete,"
+        " superseded, finished, addressed, clos, ferm\u00e9, cerrado, fechado, geschlossen,"
+        " \u5df2\u5b8c\u6210, \u5df2\u5173\u95ed, \u5df2\u89e3\u51b3",
+        "fixed": "patched, behoben, \u0438\u0441\u043f\u0440\u0430\u0432\u043b\u0435\u043d\u043e,"
+        " mitigated, remediated, corrected, shipped, merged, released, corrig\u00e9, corregido,"
+        " corrigido, \u5df2\u4fee\u590d",
         "wont-fix": "declined, wont do, will not do, accepted risk, risk accepted, by design",
-        "invalid": "cannot reproduce, not reproducible, works as intended, working as intended, not an issue,"
-        " works as designed, no bug, refuted, withdrawn",
+        "invalid": "cannot reproduce, not reproducible, works as intended, working as intended,"
+        " not an issue, works as designed, no bug, refuted, withdrawn",
     },
 }
 SUGGESTED: Mapping[str, Words] = {

@@ -20,6 +20,7 @@ from finding_tickets.documents.metadata import (
     beginnings,
     file_name,
     is_finding_title,
+    word_in,
 )
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import plain
@@ -169,7 +170,7 @@ def _left_out(found: Sequence[_Read]) -> dict[str, str]:
     beside = Counter(_parent(each.path) for each in found)
     tickets = Counter(_parent(each.path) for each in found if each.document and each.path not in left_out)
     for each in found:
-        is_finding = each.document is not None and each.document.kind == "finding"
+        is_finding = isinstance(each.document, Ticket)
         folder = _parent(each.path)
         among = tickets[folder] >= max(_MANY_PEERS, beside[folder] * 2 / 3)
         if is_finding and among and left_out.get(each.path) == SHAPELESS:
@@ -180,9 +181,11 @@ def _left_out(found: Sequence[_Read]) -> dict[str, str]:
 def _why_not(each: _Read) -> str | None:
     """Return why a file is neither ticket nor review; None if it has the shape of one."""
     document, stem = each.document, PurePosixPath(each.path).stem
-    has_id = _NO_ID not in each.rules or Vocabulary().an_id.fullmatch(stem) is not None
+    # A number in front of its name will do in a folder of findings.
+    is_numbered = FILED.search(each.path) and re.match(r"\d+[-_]", stem)
+    has_id = _NO_ID not in each.rules or bool(is_numbered or Vocabulary().an_id.fullmatch(stem))
     is_usual = squeeze(stem) in _NAMES
-    is_ticket = document is not None and document.kind == "finding"
+    is_ticket = isinstance(document, Ticket)
     # What has a number or a date is one of many.
     is_named = "template" in re.split(r"[-_. ]", stem.lower()) and not re.search(r"\d", stem)
     if is_named and (not is_ticket or not has_id):
@@ -254,12 +257,9 @@ def _is_understood(field: Field[Any] | None, key: str) -> bool:
 def _spelling(raw: str, key: str) -> tuple[str, str | None]:
     """Return the part of a value that may spell a word, with the word; the whole value and None otherwise."""
     text, words = plain(raw), SUGGESTED[key]
-    known = [(each, word) for each in beginnings(text) if (word := word_for(each, words))]
-    if key == "severities" and not known:
-        # As the reader does: the only one that is mentioned.
-        known = [(each, word) for each in re.findall(r"\w+", text) if (word := word_for(each, words))]
-        known = known if len({word for _, word in known}) == 1 else []
-    return known[0] if known else (text[:_LONGEST], None)
+    word = word_in(text, words, mentioned=key == "severities")
+    spellings = (*beginnings(text), *re.findall(r"\w+", text))
+    return next((each for each in spellings if word_for(each, words) == word), text)[:_LONGEST], word
 
 
 def _unknown_labels(found: Iterable[_Read]) -> Counter[str]:

@@ -165,16 +165,19 @@ def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, A
         raise _mistake(error, table, str(path)) from None
     words = {name: values.pop(name) for name in _OWN_WORDS if name in values}
     for name in _MORE_SPELLINGS:
-        more: Mapping[str, Texts] = values.pop(name, {})
-        # A spelling of one word that the register gives to another one is that one's alone.
-        given = {squeeze(each) for others in more.values() for each in others}
-        words[name] = {
-            word: (*more.get(word, ()), *(each for each in others if squeeze(each) not in given))
-            for word, others in getattr(Vocabulary(), name).items()
-        }
+        words[name] = extended(getattr(Vocabulary(), name), values.pop(name, {}))
     if budgets:
         values["budgets"] = parse_budgets(budgets, content.decode(), str(path))
     return {**values, "vocabulary": words}
+
+
+def extended(words: Mapping[str, Texts], more: Mapping[str, Texts]) -> dict[str, Texts]:
+    """Add spellings to words. One that they give to another word is that one's alone."""
+    given = {squeeze(each) for others in more.values() for each in others}
+    return {
+        word: (*more.get(word, ()), *(each for each in others if squeeze(each) not in given))
+        for word, others in words.items()
+    }
 
 
 def _mistake(error: ValidationError, table: Mapping[str, Any], file: str) -> BadDataError:
