@@ -294,3 +294,20 @@ def test_wrong_usage(tmp_path: Path) -> None:
     assert (2, "error: y: no such budget (there are x.py)\n") == (ended.code, ended.err)
     assert 2 == run_here(tmp_path, "budget", "init", "x.py").code
     assert 2 == run_here(tmp_path, "budget", "import", "x.yaml").code
+
+
+def test_two_runs_in_the_work_tree_do_not_mix_their_files(root: Path) -> None:
+    """Each reads what it has written itself, although a budget runs a program twice."""
+    code = (
+        "import os, time, torch\n"
+        "from pathlib import Path\n"
+        "own, file = str(os.getpid()), Path('scratch.txt')\n"
+        "file.write_text(own)\n"
+        "time.sleep(0.5)\n"
+        "x = torch.ones(2, device='cuda')\n"
+        "for _ in range(2 if file.read_text() == own else 1):\n"
+        "    x.sum().item()\n"
+    )
+    (root / "train.py").write_text(code)
+    ended = run_here(root, "budget", "init", "train.py")
+    assert (0, True) == (ended.code, 'code = "x.sum().item()"' in ended.out), ended.err

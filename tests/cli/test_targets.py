@@ -90,8 +90,8 @@ TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
         ["a.py:8  waits 8x (2 per step), copies d2h", "a.py:6  waits 4x, copies d2h"],
     ),
     "a program that stays on the host": (
-        *("import torch\nprint(torch.ones(2).sum().item())\n", "a.py", 0),
-        ["nothing ran on the device: does a.py use the device cuda?\n"],
+        *("import torch\nprint(torch.ones(2).sum().item())\n", "a.py", 3),
+        ["nothing ran on the device: does the target use cuda?\n"],
     ),
     "a missing import": (
         *("import not_there\n", "a.py", 3),

@@ -107,8 +107,8 @@ class Measuring:
         from finding_tickets.verify.verify import Settings
 
         root, config = register.root.resolve(), register.config
-        more = {**self.limits(config), **more}
-        return Settings(root=root, evidence=config.evidence, excused=register.excused, **more)
+        limits = self.limits(config)
+        return Settings(root=root, evidence=config.evidence, excused=register.excused, **limits, **more)
 
 
 @dataclass(frozen=True)

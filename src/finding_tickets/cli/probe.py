@@ -101,7 +101,7 @@ def probe(
     if probed.is_interrupted:
         return ExitCode.INTERRUPTED
     # Counts that are not the whole truth decide nothing.
-    is_partial = probed.errors or probed.unknown or not probed.points
+    is_partial = probed.errors or probed.unknown or not probed.points or report.is_off_device(probed)
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 

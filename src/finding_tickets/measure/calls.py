@@ -298,7 +298,7 @@ class Callers:
     def note(self, frame: FrameType) -> None:
         """Take down how the line was reached that a frame is at."""
         here = _line_of(frame)
-        inner: Any = sys._getframe(3)  # noqa: SLF001 - the ledger's, if it counts more than an allocation
+        inner: Any = sys._getframe(2)  # noqa: SLF001 - the ledger's, if it counts more than an allocation
         if inner.f_code.co_name == "count" and inner.f_locals["what"] in SYNCS:
             self.waits[here][self._steps] += inner.f_locals["amount"]
             while inner is not frame:
@@ -335,9 +335,9 @@ class Callers:
 
     def waits_per_step(self, line: Line, total: int) -> int:
         """Return how often a line waits in each step; 0 if that differs, or is not all that it does."""
-        each = total // max(self._steps, 1)
-        steady = [each] * self._steps
-        return each if each * self._steps == total and [*self.waits[line].values()] == steady else 0
+        counts = self.waits[line].values()
+        is_all = len(counts) == self._steps and sum(counts) == total
+        return max(counts) if is_all and len({*counts}) == 1 else 0
 
     def _owner(self, code: CodeType) -> str:
         if id(code) not in self._owners:

@@ -28,6 +28,9 @@ from finding_tickets.measure.tasks import KEPT, belongs_to, own_folder
 
 SEED = 0
 OUTPUT = "output"
+NUMBER = ", number "
+"""Stands between the name of a printed line and the place of a number in it."""
+SOME_NUMBERS = "some numbers of printed lines"
 MAIN = "main"
 """The function that is called like a program."""
 PROGRAM = frozenset({"<module>", MAIN})
@@ -237,10 +240,10 @@ def compare_outcomes(payload: dict[str, Any]) -> list[dict[str, Any]]:
         compared = differences(*load_saved(files, f"{who}: what it left"))
         found = {name: text for name, text in compared.items() if text}
         left_out = {name for name in found if _is_part(name, may_differ)}
-        said = [text for name, text in found.items() if name not in left_out]
+        said = [*dict.fromkeys(text for name, text in found.items() if name not in left_out)]
         more = f"; and {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
         check["difference"] = "; ".join(said[:MOST_SHOWN]) + more or None
-        check["left_out"] = sorted(left_out)
+        check["left_out"] = sorted({SOME_NUMBERS if NUMBER in name else name for name in left_out})
         check["skipped"] = compared.keys() == left_out
     return [check for check, _ in payload["checks"]]
 
@@ -326,26 +329,32 @@ def _printed_differences(
     *,
     exactly: bool,
 ) -> dict[str, str | None]:
-    """Return how printed lines differ, each under a name of its own if there are as many as before."""
+    """Return how printed lines differ, by line, and by number of a line that has the same words.
+
+    Lines have names of their own if there are as many as before.
+    """
     found: dict[str, str | None] = {}
     lines = zip_longest(map(repr, expected), map(repr, actual), fillvalue="nothing")
-    for number, (one, other) in enumerate(lines, 1):
-        name = f"{OUTPUT}, line {number}"
-        found[name] = None
-        if one != other and (exactly or not _is_same_line(one, other)):
-            text = f"{other} instead of {one}"
-            if len(expected) != len(actual):
-                lengths = f"{len(actual)} instead of {len(expected)} lines"
-                return {OUTPUT: f"{OUTPUT}: {lengths}, first {text} at line {number}"}
+    for at, (one, other) in enumerate(lines, 1):
+        name, text = f"{OUTPUT}, line {at}", f"{other} instead of {one}"
+        if _words(one) != _words(other):
             found[name] = f"{name}: {text}"
+            if len(expected) == len(actual):
+                continue
+            lengths = f"{len(actual)} instead of {len(expected)} lines"
+            return {OUTPUT: f"{OUTPUT}: {lengths}, first {text} at line {at}"}
+        numbers = _NUMBER.findall(one)
+        if not numbers:
+            found[name] = None
+        for place, (number, now) in enumerate(zip(numbers, _NUMBER.findall(other), strict=True), 1):
+            is_same = number == now if exactly else _is_same_number(number, now)
+            found[f"{name}{NUMBER}{place}"] = None if is_same else f"{name}: {text}"
     return found
 
 
-def _is_same_line(expected: str, actual: str) -> bool:
-    """Return True if two lines have the same words, and numbers that are close enough."""
-    if _NUMBER.sub("\n", expected) != _NUMBER.sub("\n", actual):
-        return False
-    return all(map(_is_same_number, _NUMBER.findall(expected), _NUMBER.findall(actual)))
+def _words(line: str) -> list[str]:
+    """Return a line without its numbers, which may be wider or narrower than before."""
+    return _NUMBER.sub(" 0 ", line).split()
 
 
 def _is_same_number(expected: str, actual: str) -> bool:

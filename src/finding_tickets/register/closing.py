@@ -103,7 +103,9 @@ def close_ticket(
     tries = _ways_to_record(edit, resolutions, wanted.record(verdict), is_outdated)
     closed = f"**Closed:** {wanted.today.isoformat()}"
     expected = partial(_is_recorded, outcome=wanted.outcome, title=_CLOSED, text=closed)
-    edit.change(f"the resolution {wanted.outcome}", tries, expected, _fields_of(edit, resolutions))
+    # What these sections say may be read no more.
+    old = [touched(edit.document, part.start, part.end) for part in resolutions]
+    edit.change(f"the resolution {wanted.outcome}", tries, expected, _FIELDS.union(*old))
 
 
 def _with_sidecar(root: Path, ticket: Ticket) -> Ticket:
@@ -151,11 +153,6 @@ def _resolutions(edit: DocumentEdit) -> list[DocumentPart]:
     title = edit.document.title.span.start
     below = [part for part in edit.page.parts if part.heading and not part.start <= title < part.heading.end]
     return [part for part in below if part.kind is SectionKind.RESOLUTION]
-
-
-def _fields_of(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> frozenset[str]:
-    """The fields that may be read no more when these sections are of the past."""
-    return _FIELDS.union(*(touched(edit.document, part.start, part.end) for part in parts))
 
 
 def _ways_to_record(

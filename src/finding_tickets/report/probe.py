@@ -60,7 +60,7 @@ WORDS = {
     "allocations": "allocates",
 }
 """What a statement does, in short; other metrics are copies. To drain is to wait."""
-COPIES = frozenset(("d2h", "h2d", "p2p", "d2d"))
+COPIES = ("d2h", "h2d", "p2p", "d2d")
 TOTALS = ("syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
 """The metrics of the whole run that are shown unless all are, where they are exact."""
 EFFECTS = {
@@ -87,17 +87,15 @@ NEAR, ELSEWHERE = 5, 100
 LONGEST_TITLE = 60
 """Columns of a statement in a title."""
 DRAFTED = "drafted.md.j2"
-NEED_CUDA = frozenset(
-    (
-        "apex",
-        "bitsandbytes",
-        "causal_conv1d",
-        "cupy",
-        "flash_attn",
-        "mamba_ssm",
-        "transformer_engine",
-        "triton",
-    )
+NEED_CUDA = (
+    "apex",
+    "bitsandbytes",
+    "causal_conv1d",
+    "cupy",
+    "flash_attn",
+    "mamba_ssm",
+    "transformer_engine",
+    "triton",
 )
 """Packages that cannot be installed, or not be used, without CUDA."""
 
@@ -174,9 +172,10 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     heavy = [row for row in rows if not row.is_light]
     shown = rows if verbose else (heavy or rows)[:MOST_LINES]
     if not heavy:
-        nothing = f"nothing ran on the device: does {probed.target} use the device cuda?"
-        none = f"no line waits or copies{' until then' if probed.errors else ''}"
-        yield INDENT + (nothing if _is_off_device(probed) else none)
+        said = f"no line waits or copies{' until then' if probed.errors else ''}"
+        if is_off_device(probed):
+            said = "nothing ran on the device: does the target use cuda?"
+        yield INDENT + said
     heads = [row.sites[0] for row in shown]
     places = [each.place for site in heads for each in (site, *site.called_from)]
     room = width - BESIDE - max(map(len, places), default=0)
@@ -230,6 +229,8 @@ def _hint_on(error: str) -> str:
     """Say what to do about an error that a real GPU would not have; empty if there is nothing to say."""
     if "invalid device ordinal" in error:
         return "; --devices gives the target more devices"
+    if "arguments are required" in error:
+        return "; the target's own arguments follow --"
     missing = re.search(r"No module named '(\w+)", error)
     if missing and missing[1] in NEED_CUDA:
         return f"; {missing[1]} is built for real GPUs: import it only where it is there (except ImportError)"
@@ -250,11 +251,11 @@ def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     if probed.printed and probed.kind != "test" and verbose:
         yield f"the target printed {probed.printed} bytes, which are not shown"
     is_test = probed.kind == "script" and PurePosixPath(probed.target).name.startswith("test_")
-    if is_test and _is_off_device(probed):
+    if is_test and is_off_device(probed):
         yield f"a script runs none of its tests: name one, such as {probed.target}::test_it"
 
 
-def _is_off_device(probed: Probed) -> bool:
+def is_off_device(probed: Probed) -> bool:
     """Return True if the target ran to its end, and launched nothing on the device."""
     has_run = bool(probed.points) and not probed.errors
     return has_run and not any(probed.metrics["launches"].values)
@@ -324,20 +325,20 @@ def row_at(root: Path, probed: Probed, ticket: Document) -> ProbedRow:
         UsageError: There is none, there are several, or the target did not run to its end.
     """
     check_finished(probed)
-    rows, found = rows_of(probed), dict[tuple[bool, bool, int], list[ProbedRow]]()
+    rows, found = rows_of(probed), dict[tuple[bool, int], list[ProbedRow]]()
     for row in rows:
         # Nothing may be known to lead to an installed package.
         with suppress(UsageError):
             place = place_of(root, row.sites[0])
             far = min((_distance(root, place, each, ticket) for each in ticket.locations), default=ELSEWHERE)
-            if far < ELSEWHERE:
-                found.setdefault((far > NEAR, row.is_light, far), []).append(row)
+            # A line that only allocates, or that is but near, is not what the ticket speaks of.
+            if far < ELSEWHERE and (far > NEAR or not (far or row.is_light)):
+                found.setdefault((row.is_light, far), []).append(row)
     nearest = found[min(found)] if found else []
     if len(nearest) == 1:
         return nearest[0]
-    said = f"{ticket.id.value} may be about several statements"
-    if not nearest:
-        said = f"nothing where {ticket.id.value} says costs anything in this run"
+    what = "several statements wait or copy" if nearest else "nothing waits or copies"
+    said = f"{what} in this run where {ticket.id.value} says"
     places = ", ".join(row.sites[0].place for row in (nearest or rows)[:MOST_LINES])
     raise UsageError(said, hint=f"--draft FILE:LINE says which: {places}")
 

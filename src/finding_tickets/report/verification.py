@@ -183,8 +183,11 @@ def _is_noted(claim: ClaimResult, verification: Verification) -> bool:
     if claim.holds is None:
         # What the reason says is not said again for each claim.
         return bool(verification.variants) and claim.measured not in verification.reason
+    if claim.holds:
+        # Of results, what was not compared.
+        return ", without " in claim.measured
     is_refuting = verification.verdict in {Verdict.REFUTED, Verdict.FAILED}
-    return not claim.holds and is_refuting and claim.variant in {BEFORE, AFTER}
+    return is_refuting and claim.variant in {BEFORE, AFTER}
 
 
 def _outcomes(claims: Iterable[ClaimResult]) -> str:

@@ -202,7 +202,7 @@ def measure_place(
         placed = [variant.run_at(number, here, shown) for number in range(len(variant.runs))]
         measured.runs[name] = placed[: len(todo.sweep)]
         if any(again.metrics != placed[0].metrics for again in placed[len(todo.sweep) :]):
-            measured.differs.append(f"{name} at {measured.lines[name]}")
+            measured.differs.append(f"{name} at {measured.lines[name] or 'other statements'}")
     return measured
 
 

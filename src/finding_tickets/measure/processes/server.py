@@ -211,8 +211,10 @@ class ForkServer:
 
     def _has_room_for(self, task: Task) -> bool:
         """Return True if a task can begin now."""
-        is_alone = task.alone or any(running.task.alone for running in self._running.values())
-        return len(self._running) < (1 if is_alone else self._most)
+        running = [each.task for each in self._running.values()]
+        most = 1 if any(each.alone for each in (task, *running)) else self._most
+        is_in_the_way = _writes_in_place(task) and any(map(_writes_in_place, running))
+        return len(running) < most and not is_in_the_way
 
     def _start_task(self, folder: str, task: Task) -> None:
         """Fork a worker for a task."""
@@ -249,6 +251,11 @@ class ForkServer:
                 task, folder = running.task, Path(running.folder)
                 reason = _why_it_ended(status if ended else None, task, folder)
                 _tell(folder=running.folder, started=False, reason=reason)
+
+
+def _writes_in_place(task: Task) -> bool:
+    """Return True for a program in the work tree: two at a time would write the same files."""
+    return task.target == RUN and not task.copied and task.payload.kind != "function"
 
 
 def _prepare_forks() -> None:
