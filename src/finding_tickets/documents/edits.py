@@ -60,7 +60,7 @@ _AFTER_RELATED = (
 _HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|-------|")
 _ID_COLUMNS = re.compile(r"(?s)(?:ticket|id|finding).*")
 _KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
-_MARKER = re.compile(rb"\d{0,9}[-*+.)]")
+_MARKER = re.compile(rb"(\d{0,9})([-*+.)])")
 # Narrower than what is read as nothing: a text that says more than "none" stays.
 _NOTHING = re.compile(r"(?i)(none|n/?a|-+|\u2014)\W*|\W*")
 
@@ -333,7 +333,8 @@ def _link_item(page: Page, listing: Block, other: str) -> Splices:
     data, last = page.data, listing.children[-1]
     line = line_at(data, last.start)
     marker = _MARKER.match(data, last.start)
-    # Markdown counts numbered items itself.
-    item = f"{marker[0].decode() if marker else '-'} {other} ({Relationship.DUPLICATE})".encode()
+    number, mark = marker.groups() if marker else (b"", b"-")
+    mark = b"%d%s" % (int(number) + 1, mark) if number else mark
+    item = mark + f" {other} ({Relationship.DUPLICATE})".encode()
     below = line_at(data, page.source.whole(last).end)
     return [lines_below(data, below, data[line.start : last.start] + item)]

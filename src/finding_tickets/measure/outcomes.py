@@ -28,8 +28,8 @@ from finding_tickets.measure.tasks import KEPT, belongs_to, own_folder
 
 SEED = 0
 OUTPUT = "output"
+# Stands between the name of a printed line and the place of a number in it.
 NUMBER = ", number "
-"""Stands between the name of a printed line and the place of a number in it."""
 SOME_NUMBERS = "some numbers of printed lines"
 MAIN = "main"
 """The function that is called like a program."""

@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
 
+# Lines of code that are shown unless all are.
 MOST_LINES = 12
-"""Lines of code that are shown unless all are."""
+# Columns of a row that its place and what it costs leave free: for its number, for gaps and for code.
 BESIDE = 5 * len(INDENT) + LEAST_CUT
-"""Columns of a row that its place and what it costs leave free: for its number, for gaps and for code."""
 WORDS = {
     "device_syncs": "waits for the device",
     "stream_syncs": "waits",
@@ -61,8 +61,8 @@ WORDS = {
 }
 """What a statement does, in short; other metrics are copies. To drain is to wait."""
 COPIES = ("d2h", "h2d", "p2p", "d2d")
+# The metrics of the whole run that are shown unless all are, where they are exact.
 TOTALS = ("syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
-"""The metrics of the whole run that are shown unless all are, where they are exact."""
 EFFECTS = {
     "device_syncs": ("waits for the whole device", "syncs"),
     "stream_syncs": ("waits for the GPU", "syncs"),
@@ -82,11 +82,12 @@ CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory 
 USUAL_CATEGORY = "Performance bottleneck"
 ELSEWHERE_TOO, SAME_RESULT = "Nothing else waits that did not", "The result is the same"
 SEVERITY = "P2"
+# Lines that are near those that a ticket names, and more than any distance within a file.
 NEAR, ELSEWHERE = 5, 100
-"""Lines that a ticket may be off, and more than any distance within a file."""
+# Columns of a statement in a title.
 LONGEST_TITLE = 60
-"""Columns of a statement in a title."""
 DRAFTED = "drafted.md.j2"
+# Packages that cannot be installed, or not be used, without CUDA.
 NEED_CUDA = (
     "apex",
     "bitsandbytes",
@@ -97,7 +98,6 @@ NEED_CUDA = (
     "transformer_engine",
     "triton",
 )
-"""Packages that cannot be installed, or not be used, without CUDA."""
 
 
 @dataclass(frozen=True)

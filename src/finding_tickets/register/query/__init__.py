@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fnmatch import translate
+from functools import partial
 from typing import Any
 
 from finding_tickets.errors import UsageError
@@ -185,21 +186,22 @@ def parse(text: str, register: Register) -> Query:
                 query.ids.append(word.casefold())
                 continue
         else:
-            cost, holds = 2, _searches(folded(word), register)
-            if not folded(word):
+            wanted = folded(word)
+            if not wanted:
                 raise QueryError("nothing to search for", text, start)
-        query.conditions.append((cost, _negated(holds) if term["minus"] else holds))
+            cost, holds = 2, partial(_has_text, register, wanted)
+        query.conditions.append((cost, partial(_fails, holds) if term["minus"] else holds))
     if text[at:].strip():
         raise QueryError("a quotation mark without its partner", text, text.find('"', at))
     return query
 
 
-def _negated(holds: Callable[[Entry], bool]) -> Callable[[Entry], bool]:
-    return lambda row: not holds(row)
+def _fails(holds: Callable[[Entry], bool], row: Entry) -> bool:
+    return not holds(row)
 
 
-def _searches(wanted: str, register: Register) -> Callable[[Entry], bool]:
-    return lambda row: wanted in register.text(row)
+def _has_text(register: Register, wanted: str, row: Entry) -> bool:
+    return wanted in register.text(row)
 
 
 def _refuse(word: str, text: str, position: int) -> None:
