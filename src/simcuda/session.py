@@ -31,16 +31,16 @@ REFUSALS = re.compile("|".join(map(re.escape, (NOT_SIMULATED, SESSION, BAD_FORK)
 IN_OTHER_PROCESSES = re.compile("Torch not compiled with CUDA enabled|Found no NVIDIA driver")
 OTHER_PROCESS = "a process that the test starts has no simulated devices"
 
+# File, line and function.
 Line = tuple[str, int, str]
-"""File, line and function."""
 
+# Stands for the lines that are not the repository's.
 INSTALLED: Line = ("installed packages", 0, "")
-"""Stands for the lines that are not the repository's."""
 
 MOST_ROWS = 10
 
+# After how many tests the garbage collector looks for what is left on a device, once it was used.
 COLLECTIONS = 2
-"""After how many tests the garbage collector looks for what is left on a device, once it was used."""
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import torch
 
 import simcuda
 from simcuda import SimulatedCuda
+from simcuda.device.dispatch_key import current_frames
 
 DEVICES = 2
 
@@ -145,3 +147,10 @@ def test_threads_that_work_at_once_are_all_counted(gpu: SimulatedCuda) -> None:
     total = workers * rounds
     assert (total, total, total, total) == (cost.launches, cost.syncs, cost.d2h, cost.allocations)
     assert (0, 0) == (cost.retained_bytes, gpu.live_bytes())
+
+
+def test_no_garbage_is_collected_while_threads_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 holds a lock then that the end of a thread's own values waits for."""
+    monkeypatch.setattr(sys, "_current_frames", lambda: {int(gc.isenabled()): None})
+    assert {0: None} == current_frames()
+    assert gc.isenabled()

@@ -8,6 +8,7 @@ each thread whether the key takes part.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import warnings
@@ -90,13 +91,23 @@ def watched() -> Iterator[None]:
         _exclude(_KEY, was_excluded)
 
 
+def current_frames() -> dict[int, Any]:
+    """Return what each thread is at; Python waits for ever if it collects garbage meanwhile."""
+    collects = gc.isenabled()
+    gc.disable()
+    frames = sys._current_frames()
+    if collects:
+        gc.enable()
+    return frames
+
+
 def sleep() -> None:
     """Let this thread's operations run at torch's own speed, unwatched, until it calls ``wake``.
 
     Nothing happens if another thread that is alive has used a device: it may share what is there.
     """
     global _sleeper, _is_awake
-    _users.intersection_update(sys._current_frames())
+    _users.intersection_update(current_frames())
     if not _users:
         _sleeper, _is_awake = threading.get_ident(), False
         _include(_KEY, False)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import _thread
 import multiprocessing.spawn
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -32,7 +31,7 @@ from typing import Any
 from uuid import uuid4
 
 from simcuda.costs.call import all_tensors_in
-from simcuda.device.dispatch_key import register, wake, watched
+from simcuda.device.dispatch_key import current_frames, register, wake, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.ledger import Ledger
@@ -41,32 +40,32 @@ from simcuda.torch_api.patches import Patches, as_method, genuine
 
 Function = Callable[..., Any]
 
+# Methods of ``Machine`` that are called by others than the dispatcher too.
 FROM_OUTSIDE = (
     *("wait_for_stream", "wait_for_device", "wait_for_event", "poll", "empty_caches", "empty_host_cache"),
     *("new_stream", "place", "place_on_host", "resized", "host_touches", "leave_backward"),
 )
-"""Methods of ``Machine`` that are called by others than the dispatcher too."""
 
+# Functions of C++ that start a thread.
 STARTS = [
     name for name in ("start_new_thread", "start_new", "start_joinable_thread") if hasattr(_thread, name)
 ]
-"""Functions of C++ that start a thread."""
 
 LISTENER = "execnet.gateway_base"
 
+# A thread that does nothing wakes up now and then.
 IDLE_SECONDS = 0.0002
-"""A thread that does nothing wakes up now and then."""
 
 BAD_FORK = (
     "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
     "'spawn' start method"
 )
 
+# The numbers of the threads that take part in any simulation.
 _following: set[int] = set()
-"""The numbers of the threads that take part in any simulation."""
 
+# The active dispatchers; in processes that are forked meanwhile they let only the host be used.
 forking: list[Dispatcher] = []
-"""The active dispatchers; in processes that are forked meanwhile they let only the host be used."""
 
 
 @dataclass(eq=False)
@@ -84,7 +83,7 @@ class Threads:
         _start_in(patches, self._lock_shared_state)
         _following.add(threading.get_ident())
         # A thread that is there already may use the machine too.
-        if len(sys._current_frames()) > 1:
+        if len(current_frames()) > 1:
             self._lock_shared_state()
 
         def __init__(item: Any, *how: Any, **named: Any) -> None:  # noqa: N807 - the name that is replaced
@@ -129,8 +128,9 @@ def follow_threads() -> None:
 def busy_seconds() -> dict[int, float]:
     """The processor time of each of Python's threads that takes no part in a simulation, by its number."""
     clock = getattr(time, "pthread_getcpuclockid", lambda _: time.CLOCK_MONOTONIC)
-    frames = sys._current_frames()
-    others = [thread for thread in frames if thread not in _following and not _listens(frames[thread])]
+    others = (
+        each for each, frame in current_frames().items() if each not in _following and not _listens(frame)
+    )
     return {thread: time.clock_gettime(clock(thread)) for thread in others}
 
 
@@ -250,8 +250,8 @@ class _InChild:
         return _open_in_child, (self.open_devices, self.uses)
 
 
+# Keeps the devices of a child open.
 _in_child = ExitStack()
-"""Keeps the devices of a child open."""
 
 
 def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], uses: Path) -> None:
