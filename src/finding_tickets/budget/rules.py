@@ -12,12 +12,11 @@ from finding_tickets.claims.check import at_text
 from finding_tickets.claims.language import evaluate, parse_expression, variables
 from finding_tickets.claims.laws import fit
 from finding_tickets.claims.metrics import OF_STATEMENTS
-from finding_tickets.ground.statements import Statement, match_statements
+from finding_tickets.ground.statements import Statement, equal_statements, match_statements
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.budgets import CALLS, LOOPS, Allowance, Budget, Law
 from finding_tickets.verify.judge import RACED, unordered_text
-from finding_tickets.verify.places import equal_statements
 
 EXCEEDED, UNUSED, UNMEASURED = "budget-exceeded", "budget-unused", "budget-unmeasured"
 MEMORY = ("peak", "largest", "retained")

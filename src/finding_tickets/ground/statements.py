@@ -88,6 +88,12 @@ def normalize(code: str) -> str:
     return " ".join(text.split())
 
 
+def equal_statements(root: Path, file: str, function: str, code: str) -> list[Statement]:
+    """Return the statements of a function that have this code, by line."""
+    beside = read_statements(root, file)
+    return [each for each in beside if (each.function, each.code) == (function, normalize(code))]
+
+
 def is_renamed(old: str, new: str, code_now: str) -> bool:
     """Return True if code differs only in names, and no old name occurs in ``code_now``."""
     old_names, new_names = _NAME.findall(normalize(old)), _NAME.findall(new)

@@ -92,6 +92,9 @@ SAME_RESULT = "same_result_as"
 OUTCOME = "fix.result"
 """The claim that what is run leaves the same behind, which no ticket has to state."""
 
+# Begins, in what was measured of a result, what was not compared.
+WITHOUT = ", without "
+
 ELSEWHERE = "elsewhere"
 NO_NEW_WAITS = "no new waits"
 """A claim of a ticket about a place: where the fix waits, the code as found does, too."""

@@ -14,7 +14,7 @@ from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.claims.metrics import DEFINITIONS
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.statements import Statement, find_statement
+from finding_tickets.ground.statements import Statement, equal_statements, find_statement
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -30,7 +30,6 @@ from finding_tickets.report.text import (
     table_lines,
 )
 from finding_tickets.report.verification import SYNCS, operation_section
-from finding_tickets.verify.places import equal_statements
 from finding_tickets.verify.probing import (
     Probed,
     ProbedCost,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
-from finding_tickets.ground.statements import normalize, read_statements
+from finding_tickets.ground.statements import equal_statements
 from finding_tickets.lint.worktree import WorkTree, is_absolute
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
@@ -346,8 +346,7 @@ def _step(row: ReportRow, facts: Register) -> str:
     """Return the key of ``STEPS`` for an open document."""
     if row.verdict is Verdict.REPRODUCED and row.stated.place:
         file, function, code, _ = row.stated.place
-        there = {(each.function, each.code) for each in read_statements(facts.root, file)}
-        return row.verdict if (function, normalize(code)) in there else GONE
+        return row.verdict if equal_statements(facts.root, file, function, code) else GONE
     is_measurable = row.verdict is not Verdict.UNVERIFIED or facts.has_verifier(row.stated)
     return row.verdict if is_measurable else row.stated.status or row.verdict
 

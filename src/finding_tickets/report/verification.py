@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.claims.metrics import MEMORY, WAITING
 from finding_tickets.claims.metrics import SYNCS as KINDS
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import WITHOUT, Verdict
 from finding_tickets.report.text import (
     COLOURS,
     INDENT,
@@ -184,8 +184,7 @@ def _is_noted(claim: ClaimResult, verification: Verification) -> bool:
         # What the reason says is not said again for each claim.
         return bool(verification.variants) and claim.measured not in verification.reason
     if claim.holds:
-        # Of results, what was not compared.
-        return ", without " in claim.measured
+        return WITHOUT in claim.measured
     is_refuting = verification.verdict in {Verdict.REFUTED, Verdict.FAILED}
     return is_refuting and claim.variant in {BEFORE, AFTER}
 

@@ -34,7 +34,7 @@ from finding_tickets.model.verification import (
     SiteLaw,
     Verification,
 )
-from finding_tickets.model.vocabulary import ELSEWHERE, OUTCOME, SAME_RESULT, Verdict
+from finding_tickets.model.vocabulary import ELSEWHERE, OUTCOME, SAME_RESULT, WITHOUT, Verdict
 from finding_tickets.verify.plan import Plan
 
 T = TypeVar("T")
@@ -360,7 +360,7 @@ def _check_results(made: Sequence[ResultCheck]) -> Checked:
         f"{at_text(each.at)}: {each.difference}" for each in compared if each.difference is not None
     )
     if left_out := sorted({name for each in compared for name in each.left_out}):
-        beside += f", without {'; '.join(left_out)}"
+        beside += f"{WITHOUT}{'; '.join(left_out)}"
     equal = len(compared) - len(different)
     kinds = {each.empty for each in compared}
     if None not in kinds:

@@ -16,6 +16,7 @@ from finding_tickets.claims.metrics import ENDINGS, OF_STATEMENTS, SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.statements import (
     Statement,
+    equal_statements,
     find_statement,
     match_statements,
     normalize,
@@ -60,12 +61,6 @@ def add_cost(counts: Counts, statement: Statement, what: str, number: int) -> No
     of_statement = counts.setdefault(statement, {})
     for metric in [what, "syncs"] if what in SYNCS else [what]:
         of_statement[metric] = of_statement.get(metric, 0) + number
-
-
-def equal_statements(root: Path, file: str, function: str, code: str) -> list[Statement]:
-    """Return the statements of a function that have this code, by line."""
-    beside = read_statements(root, file)
-    return [each for each in beside if (each.function, each.code) == (function, normalize(code))]
 
 
 def find_place(todo: Plan, place: StatementRef) -> Statement:
