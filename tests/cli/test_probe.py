@@ -467,10 +467,10 @@ def run():
     for step in range(3):
         score(x)
     print(x.mean().item())
-
+STEPS
 
 run()
-"""
+""".replace("STEPS\n", "    step = 0\n" * 7 + "\n")
 FOUND = "# {}: It waits\n\n- Severity: High\n- Status: Open\n- Location: {}\n\nToo long.\n"
 
 
@@ -479,10 +479,14 @@ FOUND = "# {}: It waits\n\n- Severity: High\n- Status: Open\n- Location: {}\n\nT
     ("place", "said"),
     [
         ("log.py:5", "is about log.py:5"),
+        # The line of the definition stands for its function, also where the wait is near.
+        ("log.py:9", "is about log.py:13"),
         (
             "src/log.py:9-12",
             "nothing waits or copies in this run where T-06 says (--draft FILE:LINE says which: log.",
         ),
+        # A line of the function that waits for nothing, which is not its definition.
+        ("log.py:19", "nothing waits or copies in this run where T-06 says"),
         ("log.py:400", "nothing waits or copies in this run where T-06 says (--draft FILE:LINE says"),
         ("`run` in `log.py`", "is about log.py:13"),
         ("`run`", "is about log.py:13"),

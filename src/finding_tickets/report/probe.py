@@ -81,8 +81,9 @@ CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory 
 USUAL_CATEGORY = "Performance bottleneck"
 ELSEWHERE_TOO, SAME_RESULT = "Nothing else waits that did not", "The result is the same"
 SEVERITY = "P2"
-# Lines that are near those that a ticket names, and more than any distance within a file.
-NEAR, ELSEWHERE = 5, 100
+# Where a statement is, as a ticket says it: what tells more comes first.
+AT_LINE, IN_FUNCTION, IN_FILE, ELSEWHERE = range(4)
+DEFINITION = re.compile(r"(?:(?:async )?def|class) (\w+)")
 # Columns of a statement in a title.
 LONGEST_TITLE = 60
 DRAFTED = "drafted.md.j2"
@@ -330,8 +331,8 @@ def row_at(root: Path, probed: Probed, ticket: Document) -> ProbedRow:
         with suppress(UsageError):
             place = place_of(root, row.sites[0])
             far = min((_distance(root, place, each, ticket) for each in ticket.locations), default=ELSEWHERE)
-            # A line that only allocates, or that is but near, is not what the ticket speaks of.
-            if far < ELSEWHERE and (far > NEAR or not (far or row.is_light)):
+            # A line that only allocates is not what the ticket speaks of.
+            if far < ELSEWHERE and not (far == AT_LINE and row.is_light):
                 found.setdefault((row.is_light, far), []).append(row)
     nearest = found[min(found)] if found else []
     if len(nearest) == 1:
@@ -345,7 +346,7 @@ def row_at(root: Path, probed: Probed, ticket: Document) -> ProbedRow:
 def _distance(root: Path, statement: Statement, named: Location, ticket: Document) -> int:
     """Return how far a statement is from where a ticket says that it is.
 
-    The lines may be a little off; a ticket may name but a function, in its head or its summary, or a file.
+    A ticket may name lines, the line of a definition, a function, also in its head or its summary, or a file.
     """
     texts = [named.raw, ticket.title.value, *(row.raw for row in ticket.metadata.values())]
     if ticket.kind == "finding" and ticket.summary:
@@ -358,16 +359,15 @@ def _distance(root: Path, statement: Statement, named: Location, ticket: Documen
         return ELSEWHERE
     functions = {*named.symbols}
     for lines in named.lines:
-        between = max(lines.first - statement.last_line, statement.line - lines.last, 0)
-        if between <= NEAR:
-            return between
-        # The line may be that of the definition.
-        functions.add(find_statement(root, statement.file, lines.last + 1, "").function)
-    is_file = not functions
+        if max(lines.first, statement.line) <= min(lines.last, statement.last_line):
+            return AT_LINE
+        if head := DEFINITION.match(find_statement(root, statement.file, lines.last, "").code):
+            functions.add(head[1])
+    is_file = not (functions or named.lines)
     functions.update(words if is_file else ())
     if any(name and f".{name}." in f".{statement.function}." for name in functions):
-        return NEAR + 1
-    return NEAR + 2 if is_file else ELSEWHERE
+        return IN_FUNCTION
+    return IN_FILE if is_file else ELSEWHERE
 
 
 def times_text(cost: ProbedCost) -> str:
