@@ -187,21 +187,6 @@ def test_the_commands_of_the_next_steps_list_their_documents(repository: Reposit
         assert {row.id for row in each.rows} == {row.id for row in select(query, facts)}
 
 
-def test_the_files_that_most_documents_name() -> None:
-    """Each document counts once, under its first file; the most frequent files are shown by themselves."""
-    rare = [f"{number:02}.py" for number in reversed(range(30))]
-    files = [("a.py", "b.py"), ("b.py",), ("b.py", "a.py"), (), *((name,) for name in rare)]
-    spots = status(document(f"A-{number}", files=each) for number, each in enumerate(files)).hot_spots
-    # Of 32 files 20 are shown: a and b, and of those that one document names the first 18 by name.
-    named = {"b.py": 3, "a.py": 2, **dict.fromkeys(sorted(rare)[:18], 1)}
-    assert list(named.items()) == list(spots.named.items())
-    lines = dict(spots.table.rows)
-    # Nothing is stated of severities, so that there are one column and its sum.
-    assert [(2, 2), (1, 1), (12, 12), (1, 1), (34, 34)] == [
-        lines[name] for name in ("b.py", "a.py", "other files", "no file", "sum")
-    ]
-
-
 def test_one_file_under_several_names(tmp_path: Path) -> None:
     """A path ends where a file that is here begins; else below a folder in a home."""
     (tmp_path / "src/here").mkdir(parents=True)
@@ -222,11 +207,6 @@ def test_one_file_under_several_names(tmp_path: Path) -> None:
         "/": "/",
     }
     assert spellings == short_paths(spellings, tmp_path)
-    rows = [
-        document("A-1", files=("/home/ada/repo/src/a/one.py", "src/a/one.py")),
-        document("A-2", files=("src/a/one.py",)),
-    ]
-    assert {"src/a/one.py": 2} == status(rows).hot_spots.named
 
 
 def document(name: str, *, holds: bool | None = None, **stated: Any) -> ReportRow:

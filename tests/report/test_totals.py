@@ -98,13 +98,7 @@ def test_every_table_adds_up(documents: list[tuple[Entry, CurrentVerdict]]) -> N
     made = report(documents).status
     total = len(documents)
     assert total == made.total == len(made.rows)
-    for table in (
-        made.by_disposition,
-        made.by_verdict,
-        made.by_consensus,
-        made.hot_spots.table,
-    ):
+    for table in (made.by_disposition, made.by_verdict, made.by_consensus):
         assert {total} == set(sums(table))
     for _, counts in made.by_reviewer.rows:
         assert [total, total] == [sum(counts[:-1]), counts[-1]]
-    assert all(0 < count <= total for count in made.hot_spots.named.values())

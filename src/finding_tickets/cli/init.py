@@ -52,7 +52,7 @@ def init(
     elif is_needed:
         write(f"--- {file}\n{added.strip()}")
     if is_written:
-        steps = ["tickets lint --statistics counts what to improve"] if found.documents else []
+        steps = ["tickets lint lists what to improve"] if found.documents else []
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
         say(f"next: {'; '.join(steps)}")
     elif is_needed and dry_run:

@@ -6,24 +6,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 from finding_tickets.cli import output
-from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, read_input
-from finding_tickets.cli.output import say, say_errors, write, write_json, write_table
-from finding_tickets.cli.output_file import files_to_protect, refuse_protected
+from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
+from finding_tickets.cli.output import say, say_errors, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.ground.files import replace
 from finding_tickets.lint.autofix import fix as fix_files
 from finding_tickets.lint.engine import (
     Breach,
-    baseline_text,
     breaches,
     close_rules,
     exit_code,
-    new_breaches,
 )
 from finding_tickets.lint.page import rules_page
 from finding_tickets.lint.rules import RULES
@@ -45,17 +40,10 @@ def lint(
     select: Annotated[list[str] | None, rules_option("Only these rules.")] = None,
     ignore: Annotated[list[str] | None, rules_option("All but these rules.")] = None,
     fix: Annotated[bool, flag("--fix", "Fix problems that need no judgement.")] = False,
-    statistics: Annotated[bool, flag("--statistics", "Count the problems of each rule.")] = False,
-    baseline: Annotated[Path | None, option("FILE", "Only problems that this file does not know.")] = None,
-    write_baseline: Annotated[
-        Path | None, option("FILE", "Write the problems to a file for --baseline, and stop.")
-    ] = None,
     rules: Annotated[bool, flag("--rules", "Print all rules as Markdown and stop.")] = False,
     output_format: Annotated[LintFormat, format_option(help="How problems are printed.")] = LintFormat.TEXT,
 ) -> ExitCode:
     """Check structure, words, IDs, relations, code and claims."""
-    if statistics and output_format in (LintFormat.GITHUB, LintFormat.SARIF):
-        raise UsageError(f"--statistics has no --format {output_format}", hint="it has text and json")
     if rules:
         write(rules_page())
         return ExitCode.OK
@@ -85,27 +73,16 @@ def lint(
         # The same documents, read again: what was fixed may have been why the query selected them.
         register = load(root)
         documents = _chosen(register, paths)
-    found: Sequence[Breach] = breaches(register, documents, is_wanted)
-    if write_baseline:
-        _write_baseline(write_baseline, register, found)
-        return code
-    if baseline:
-        found, gone = new_breaches(found, read_input(str(baseline))[0], str(baseline))
-        if gone:
-            say(f"{counted(gone, 'problem')} of {baseline} gone: --write-baseline {baseline} forgets them")
+    found = breaches(register, documents, is_wanted)
     problems = [breach.problem for breach in found]
-    if statistics:
-        _write_statistics(found, output_format)
-    else:
-        _write_problems(found, output_format)
+    _write_problems(found, output_format)
     # The counts go to stderr, so that a format for machines stays whole.
     counts = Counter(problem.level for problem in problems)
     levels = ", ".join(counted(counts[level], level) for level in Level)
     fixable = sum(bool(breach.fix) for breach in found)
     looked = counted(len(register.documents if documents is None else documents), "document")
     say(f"{looked}: {levels}{f'; --fix can fix {fixable}' if fixable else ''}")
-    # A count answers a question; it is no gate.
-    return code if statistics else ExitCode.worst(exit_code(problems), code)
+    return ExitCode.worst(exit_code(problems), code)
 
 
 def _chosen(register: Register, paths: Collection[str] | None) -> list[Document] | None:
@@ -126,31 +103,6 @@ def _write_problems(found: Sequence[Breach], output_format: LintFormat) -> None:
         output.write_annotations(problems)
     elif problems:
         write("\n".join(map(str, problems)))
-
-
-def _write_baseline(file: Path, register: Register, found: Sequence[Breach]) -> None:
-    refuse_protected(file, files_to_protect(register, (each.path for each in register.documents)))
-    try:
-        replace(file, baseline_text(breach.problem for breach in found).encode(), 0o644)
-    except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", file=str(file)) from None
-    say(f"{file}: {counted(len(found), 'problem')}")
-
-
-def _write_statistics(found: Sequence[Breach], output_format: LintFormat) -> None:
-    """Each rule that is broken with its level, how often, and how many of these --fix can fix; most first."""
-    counts = Counter(breach.problem.rule for breach in found)
-    fixable = Counter(breach.problem.rule for breach in found if breach.fix)
-    levels = {breach.problem.rule: breach.problem.level.value for breach in found}
-    items = [
-        {"rule": rule, "level": levels[rule], "count": count, "fixable": fixable[rule]}
-        for rule, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    ]
-    if output_format is LintFormat.JSON:
-        write_json("lint-statistics", items)
-    elif items:
-        names = ("rule", "level", "count", "fixable")
-        write_table([name.upper() for name in names], ([str(item[name]) for name in names] for item in items))
 
 
 def _rule_names(option: str, values: Iterable[str] | None) -> frozenset[str]:

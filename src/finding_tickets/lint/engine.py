@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from pydantic import BaseModel, ValidationError
-
 from finding_tickets.documents.reading import Document, Suppression, suppressions
 from finding_tickets.documents.source import Source, Splice
-from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.errors import ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
 from finding_tickets.lint.rules.reported import FORM
 from finding_tickets.model.ticket import Problem, Span
@@ -22,9 +17,6 @@ from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register, files_of
 
 WORST_FIRST = list(Level)
-
-# In a message that names a place in another file.
-_LINE_NUMBER = re.compile(r":\d+(?![\w.])")
 
 
 @dataclass(frozen=True)
@@ -93,40 +85,6 @@ def examine(
         for remark in _of_comment(source, comment):
             found.append(_breach(source, remark, document, context))
     return found
-
-
-def baseline_text(problems: Iterable[Problem]) -> str:
-    """Return a baseline: the file, rule and message of each problem, without lines, since these move."""
-    known = [_known_as(problem) for problem in problems]
-    return json.dumps({"schema_version": 1, "known": known}, indent=1, ensure_ascii=False) + "\n"
-
-
-def _known_as(problem: Problem) -> tuple[str, str, str]:
-    return problem.file, problem.rule, _LINE_NUMBER.sub("", problem.message)
-
-
-class _Baseline(BaseModel):
-    known: list[tuple[str, str, str]]
-
-
-def new_breaches(found: Iterable[Breach], text: bytes, file: str) -> tuple[list[Breach], int]:
-    """Return the breaches that are not in a baseline, and the number of known ones that are gone.
-
-    Raises:
-        BadDataError: The text is not a baseline.
-    """
-    try:
-        left = Counter(_Baseline.model_validate_json(text).known)
-    except ValidationError:
-        raise BadDataError("no baseline of lint", file=file, hint="--write-baseline writes one") from None
-    fresh = []
-    for breach in found:
-        key = _known_as(breach.problem)
-        if left[key]:
-            left[key] -= 1
-        else:
-            fresh.append(breach)
-    return fresh, left.total()
 
 
 def exit_code(problems: Sequence[Problem]) -> ExitCode:

@@ -40,10 +40,6 @@ BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
 )
 DECISIONS, MEASUREMENTS = "decisions", "measurements"
 SUM = "sum"
-NO_FILE = "no file"
-OTHER_FILES = "other files"
-MOST_FILES = 20
-"""Files that are shown by themselves."""
 AGAINST = frozenset({Verdict.FAILED, Verdict.REFUTED, Verdict.STALE, Verdict.INCONCLUSIVE})
 """Verdicts that make work of a settled document: its measurement speaks against it."""
 CONTRADICT, STATE, PROVE, GONE = "contradictions", UNDECIDED, "unproven", "gone"
@@ -103,17 +99,6 @@ class CrossTable:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[int, ...]], ...]
-
-
-@dataclass(frozen=True)
-class HotSpots:
-    """The files that most documents name.
-
-    ``table`` counts each document under the first file that it names, ``named`` how many name a file at all.
-    """
-
-    table: CrossTable
-    named: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -180,7 +165,6 @@ class RegisterStatus:
     by_consensus: CrossTable
     by_reviewer: CrossTable
     reviewers: tuple[Reviewer, ...]
-    hot_spots: HotSpots
     rows: tuple[ReportRow, ...]
     unproven: tuple[ReportRow, ...]
     contradictions: tuple[Problem, ...]
@@ -261,7 +245,6 @@ def status_of_rows(
         by_consensus=cross_table(((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts),
         by_reviewer=by_reviewer,
         reviewers=reviewers,
-        hot_spots=hot_spots(rows, paths),
         rows=rows,
         unproven=tuple(row for row in rows if row.is_unproven),
         contradictions=tuple(problem for row in rows for problem in row.contradictions),
@@ -314,19 +297,6 @@ def cross_table(
         sums = [sum(column) for column in zip(*(line for _, line in rows), strict=True)]
         rows.append((SUM, tuple(sums or [0])))
     return CrossTable((*map(str, present), SUM), tuple(rows))
-
-
-def hot_spots(rows: Sequence[ReportRow], paths: Mapping[str, str]) -> HotSpots:
-    """Return the files that most documents name, as ``paths`` calls them."""
-    files = [tuple(dict.fromkeys(paths[file] for file in row.stated.files)) for row in rows]
-    counts = Counter(file for each in files for file in each)
-    # Of files that as many documents name, the first by name, whatever the order of the documents.
-    most = sorted(counts, key=lambda file: (-counts[file], file))[:MOST_FILES]
-    places = [NO_FILE if not each else each[0] if each[0] in most else OTHER_FILES for each in files]
-    pairs = zip(places, (row.severity for row in rows), strict=True)
-    return HotSpots(
-        cross_table(pairs, [*most, OTHER_FILES, NO_FILE], SEVERITIES), {file: counts[file] for file in most}
-    )
 
 
 def short_paths(files: Iterable[str], root: Path) -> dict[str, str]:

@@ -46,7 +46,6 @@ def _status_item(status: RegisterStatus) -> Item:
             "by_disposition": _table(status.by_disposition),
             "by_verdict": _table(status.by_verdict),
             "by_consensus": _table(status.by_consensus),
-            "by_file": _table(status.hot_spots.table),
         },
         "by_reviewer": _table(status.by_reviewer),
         "unproven": [row.id for row in status.unproven],
