@@ -21,7 +21,7 @@ PAGES = [
 BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`(tickets [^`\n]*)`")
 OPTION = re.compile(r"--[a-z][a-z-]*")
-ELSEWHERE = re.compile(r"\s(?:#|\||>|&&|2>|-- )")
+ELSEWHERE = re.compile(r"\s(?:#|\||>|&&|2>|-- |--run \")")
 """What follows is a remark, or for another program."""
 REMOVED = re.compile(r"^### Removed$.*?(?=^##)", re.MULTILINE | re.DOTALL)
 """The section of the changelog about what is there no more."""

@@ -57,6 +57,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("set", "A-3", "status=open"): ["tickets/A-3.md"],
     ("tick", "A-1", "1"): ["tickets/A-1.md"],
     (*PROBE, "--draft", "1"): ["tickets/A-4.md"],
+    ("claim", "syncs is n", "--function", *PROBE[1:]): [],
     ("trace", TRACE, "--lines"): [],
     ("lint",): [],
     ("lint", "--fix"): ["tickets/A-2.md"],

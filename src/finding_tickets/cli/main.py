@@ -45,6 +45,7 @@ COMMANDS = {
     "tick": Command("edit:tick", "editing.md", "Tick items of a checklist."),
     "graph": Command("list:graph", "queries.md", "Show how documents relate to one another."),
     "probe": Command("probe:probe", "probe.md", "Run code; print the lines that wait, copy or allocate."),
+    "claim": Command("claim:claim", "probe.md", "Measure whether a claim about a cost holds; write nothing."),
     "trace": Command(
         "probe:trace",
         "probe.md",

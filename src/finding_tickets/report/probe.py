@@ -206,6 +206,17 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
 
 
+def cost_lines(probed: Probed, metric: str, style: Styler, width: int) -> Iterator[str]:
+    """Yield the statements that cost something by a metric, the heaviest first."""
+    kinds = SYNCS if metric == "syncs" else {metric.removesuffix("_bytes")}
+    cells: list[tuple[TableCell, ...]] = []
+    for row in rows_of(probed)[:MOST_LINES]:
+        if not kinds.isdisjoint(site.what for site in row.sites):
+            room = width - BESIDE - len(row.sites[0].place)
+            cells += [line[1:] for line in _row_cells(row, probed, width, room)]
+    yield from table_lines(cells, style, width)
+
+
 def _row_cells(row: ProbedRow, probed: Probed, width: int, room: int) -> Iterator[tuple[TableCell, ...]]:
     """A line of code, what it costs and its statement, and who calls it; all that there is for no width.
 
