@@ -42,6 +42,7 @@ CALL = ["--function", "train:norms", "--sweep", "n=0,1,2,3,5"]
 def _code(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.write("train.py", CODE)
     repository.write("dies.py", "1 / 0\n")
+    repository.write("host.py", "import torch\ntorch.ones(2).sum().item()\n")
     monkeypatch.chdir(repository.root)
 
 
@@ -56,7 +57,9 @@ def _code(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
             "false: waits of train.py:6 is < 6; measured 6\n  train.py:6  ",
         ),
         ("d2h of train.py:16 is 1", RUN, 0, "measured 1\n  train.py:16  waits 1x, copies d2h  print("),
-        ("syncs of train.py:15 is 0", RUN, 0, "holds: syncs of train.py:15 is 0; measured 0\n"),
+        ("syncs of train.py:15 is 0", RUN, 0, "train.py:15 is 0; measured 0; nothing was counted there: "),
+        ("syncs is 0", ["--run", "host.py"], 3, "cannot be measured: nothing ran on the device"),
+        ("retained_bytes of train.py:step is 0", RUN, 3, "cannot be measured: retained_bytes has no value"),
         ("syncs of train.py:step are 1", RUN, 1, "measured 2 in each of 2 calls\n  train.py:6  waits 2x"),
         ("syncs of train:norms is n", CALL, 0, "holds: syncs of train:norms is n; measured n\n"),
         ("syncs is O(1)", CALL, 1, "false: syncs is O(1); measured n, in which n is not bounded"),

@@ -76,7 +76,7 @@ def claim(
         raise UsageError(f"{value!r}: {error.message}", hint=error.hint) from None
     with Isolation(probing.PRELOAD) as isolation:
         probed = probing.probe(request, isolation)
-    _check_complete(text, probed)
+    _check_complete(text, metric, probed)
     cost = report.cost_of(root, probed, place, metric) if line else probed.metrics[metric]
     checked = check_counts(metric, value, probed.points, cost.values, probed.points, cost.ranges)
     if line:
@@ -88,6 +88,8 @@ def claim(
     else:
         word, look, _ = ANSWERS[checked.holds]
         often = f" in each of {probed.calls[0].counted} calls" if probed.calls else ""
+        if line and not probed.sites:
+            often = "; nothing was counted there: see whether it runs"
         head = f"{style(word, look)}: {text}; measured {checked.measured}{often}"
         write("\n".join([head, *report.cost_lines(probed, metric, style, used_width(sys.stdout))]))
     return ANSWERS[checked.holds][2]
@@ -101,9 +103,12 @@ def _parse(text: str) -> tuple[str, str, str]:
     return "syncs" if said["metric"] == WAITS else said["metric"], said["place"] or "", said["value"]
 
 
-def _check_complete(text: str, probed: probing.Probed) -> None:
-    """Raise UnreachableError if what was counted is not all that there is."""
+def _check_complete(text: str, metric: str, probed: probing.Probed) -> None:
+    """Raise UnreachableError if what was counted is not all that there is, or nothing at all."""
     why = [*probed.errors, *probed.not_measured]
+    why += [] if metric in probed.metrics else [f"{metric} has no value"]
+    costs = {name for name, cost in probed.metrics.items() if any(cost.values)}
+    why += [] if costs - {"host_peak_bytes"} else ["nothing ran on the device"]
     why += [f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ]
     why += [f"the cost of {name} is not known" for name in probed.unknown]
     if why:
