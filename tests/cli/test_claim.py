@@ -60,7 +60,7 @@ def _code(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
         ("syncs of train.py:15 is 0", RUN, 0, "train.py:15 is 0; measured 0; nothing was counted there: "),
         ("syncs is 0", ["--run", "host.py"], 3, "cannot be measured: nothing ran on the device"),
         ("retained_bytes of train.py:step is 0", RUN, 3, "cannot be measured: retained_bytes has no value"),
-        ("syncs of train.py:step are 1", RUN, 1, "measured 2 in each of 2 calls\n  train.py:6  waits 2x"),
+        ("syncs of train.py:step are 1", RUN, 1, "measured in each of 2 calls: 2\n  train.py:6  waits 2x"),
         ("syncs of train:norms is n", CALL, 0, "holds: syncs of train:norms is n; measured n\n"),
         ("syncs is O(1)", CALL, 1, "false: syncs is O(1); measured n, in which n is not bounded"),
         ("syncs is m", CALL, 2, "'m': unknown variable 'm' at column 1 (known: n)"),

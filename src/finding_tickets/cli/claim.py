@@ -87,10 +87,10 @@ def claim(
         write_json("claim", [{"claim": text, **item, "sites": report.probe_item(probed)["sites"]}])
     else:
         word, look, _ = ANSWERS[checked.holds]
-        often = f" in each of {probed.calls[0].counted} calls" if probed.calls else ""
+        often = f" in each of {probed.calls[0].counted} calls:" if probed.calls else ""
+        head = f"{style(word, look)}: {text}; measured{often} {checked.measured}"
         if line and not probed.sites:
-            often = "; nothing was counted there: see whether it runs"
-        head = f"{style(word, look)}: {text}; measured {checked.measured}{often}"
+            head += "; nothing was counted there: see whether it runs"
         write("\n".join([head, *report.cost_lines(probed, metric, style, used_width(sys.stdout))]))
     return ANSWERS[checked.holds][2]
 
