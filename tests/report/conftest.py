@@ -16,7 +16,7 @@ from finding_tickets.register.entries import Entry
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import Profile, StatusReport, status_of_rows
+from finding_tickets.report.status import StatusReport, status_of_rows
 from finding_tickets.report.verification import LawChange
 
 ANY = st.text(st.characters(), max_size=12)
@@ -126,13 +126,11 @@ def row(
     )
 
 
-def report(
-    rows: Iterable[ReportRow], *, root: Path = Path("/nowhere"), profile: Profile = Profile.FULL
-) -> StatusReport:
+def report(rows: Iterable[ReportRow], *, root: Path = Path("/nowhere")) -> StatusReport:
     """A report on these rows."""
     rows = tuple(rows)
     facts = Register(root, Config(), tuple(each.stated for each in rows))
-    return StatusReport(facts, status_of_rows(rows, facts, "a query"), profile=profile)
+    return StatusReport(facts, status_of_rows(rows, facts, "a query"))
 
 
 ROWS = st.lists(

@@ -83,7 +83,7 @@ REMOVED = {
     "trace --draft": "draft it from a run: tickets probe TARGET --draft SITE",
     "list --no-index": "delete the index: ~/.cache/finding-tickets/records",
     "relate": "write - ID (blocks): why below ## Related Findings, then run tickets lint",
-    "report --format github": "use --summary, or --format sarif --profile github",
+    "report --format github": "use --summary, or --format sarif",
     "reopen": "use tickets set ID status=open",
     "verify --matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
     "report --format junit": "use pytest --tickets --junit-xml tickets.xml",

@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, say_problem_count
 from finding_tickets.cli.output import is_terminal, say, style, used_width, write
 from finding_tickets.cli.output_file import (
@@ -26,7 +24,6 @@ from finding_tickets.report import short_lines, write_report
 from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
     TEMPLATES,
-    Profile,
     ReportFormat,
     StatusReport,
     status_of_rows,
@@ -41,9 +38,6 @@ def report(
         format_option(help="How to write it: by default as Markdown, and on a terminal in short."),
     ] = None,
     template: Annotated[str | None, option("NAME", "A template in templates/, or one of the tool's.")] = None,
-    profile: Annotated[
-        Profile | None, typer.Option(case_sensitive=False, help="The SARIF profile, by default full.")
-    ] = None,
     summary: Annotated[
         Path | None, option("FILE", "Add counts and open work to this file, as Markdown.")
     ] = None,
@@ -56,16 +50,12 @@ def report(
     output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
-    if profile and output_format is not ReportFormat.SARIF:
-        raise UsageError(f"--format {output_format} has no --profile")
     register = load(root)
     text = " ".join(query or ())
     asked = parse(text, register)
     rows = tuple(rows_of(register, asked.choose(register.entries)))
     name = TEMPLATES.get(output_format, "") if template is None else template
-    made = StatusReport(
-        register, status_of_rows(rows, register, text.replace(MINUS, "-")), name, profile or Profile.FULL
-    )
+    made = StatusReport(register, status_of_rows(rows, register, text.replace(MINUS, "-")), name)
     # A file that could not be read may be a ticket all the same.
     unread_files = [file for file, _, level in register.problem_levels() if level is Level.ERROR]
     is_protected = files_to_protect(register, [*(entry.path for entry in register.entries), *unread_files])

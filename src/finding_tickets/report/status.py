@@ -83,13 +83,6 @@ TEMPLATES = {ReportFormat.MARKDOWN: "report.md.j2", ReportFormat.HTML: "report.h
 """The templates of the formats that have one."""
 
 
-class Profile(StrEnum):
-    """The purpose of a report in SARIF: everything, or the alerts that GitHub shows."""
-
-    FULL = "full"
-    GITHUB = "github"
-
-
 @dataclass(frozen=True, slots=True)
 class CrossTable:
     """Counts by two properties. The last column and the last row are sums.
@@ -143,15 +136,6 @@ class Disagreement:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reviewer:
-    """The number of reviews that measurements confirmed, and of all that they could decide."""
-
-    name: str
-    borne_out: int
-    decided: int
-
-
 @dataclass(frozen=True)
 class RegisterStatus:
     """The status of a register; every table counts the same ``total`` documents.
@@ -164,7 +148,6 @@ class RegisterStatus:
     by_verdict: CrossTable
     by_consensus: CrossTable
     by_reviewer: CrossTable
-    reviewers: tuple[Reviewer, ...]
     rows: tuple[ReportRow, ...]
     unproven: tuple[ReportRow, ...]
     contradictions: tuple[Problem, ...]
@@ -191,7 +174,6 @@ class StatusReport:
     facts: Register
     status: RegisterStatus
     template: str = ""
-    profile: Profile = Profile.FULL
 
     @property
     def templates(self) -> Path:
@@ -226,7 +208,6 @@ def status_of_rows(
     """Return the status of the documents that are ``rows``, in their order."""
     rows = tuple(rows)
     verdicts = list(Verdict)
-    by_reviewer, reviewers = _reviewers(rows)
     work = [
         OpenWork(row, STEPS[_step(row, facts)])
         for row in rows
@@ -243,8 +224,7 @@ def status_of_rows(
         ),
         by_verdict=cross_table(((row.severity, row.verdict) for row in rows), SEVERITIES, verdicts),
         by_consensus=cross_table(((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts),
-        by_reviewer=by_reviewer,
-        reviewers=reviewers,
+        by_reviewer=_reviewers(rows),
         rows=rows,
         unproven=tuple(row for row in rows if row.is_unproven),
         contradictions=tuple(problem for row in rows for problem in row.contradictions),
@@ -260,7 +240,7 @@ def status_of_rows(
     )
 
 
-def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, ...]]:
+def _reviewers(rows: Sequence[ReportRow]) -> CrossTable:
     """Compare the opinions of each reviewer with the measurements."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -273,13 +253,10 @@ def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, .
                 standing = BORNE_OUT if row.holds is SIDES[said] else NOT_BORNE_OUT
             counts[name, standing] += 1
     names = sorted({name for name, _ in counts})
-    shares = []
     for name in names:
         # With those who said nothing, each row of the table adds up to all documents.
         counts[name, DID_NOT_REVIEW] = len(rows) - sum(counts[name, standing] for standing in STANDINGS)
-        right, wrong = counts[name, BORNE_OUT], counts[name, NOT_BORNE_OUT]
-        shares.append(Reviewer(name, right, right + wrong))
-    return cross_table(counts.elements(), names, STANDINGS, with_sum=False), tuple(shares)
+    return cross_table(counts.elements(), names, STANDINGS, with_sum=False)
 
 
 def cross_table(

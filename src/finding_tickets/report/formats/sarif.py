@@ -1,15 +1,15 @@
 """SARIF 2.1.0, the format of code scanning services: problems of lint and of budgets, and reports.
 
 GitHub's code scanning looks neither at the kind of a result nor at suppressions, and knows a result again by
-``primaryLocationLineHash`` alone: the profile ``github`` has only what is to be an alert there, and has that
-fingerprint say which ticket it is.
+``primaryLocationLineHash`` alone. So a report has only what is to be an alert, and that fingerprint tells the
+ticket.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from os.path import isfile  # which says of a file that nobody may look at that it is none
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -21,7 +21,7 @@ from finding_tickets.lint.rules import RULES
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import STEPS, Profile, StatusReport
+from finding_tickets.report.status import STEPS, StatusReport
 from finding_tickets.report.text import fields_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -36,7 +36,6 @@ VERDICTS = {
     Verdict.INCONCLUSIVE: ("note", "It could not be measured."),
     Verdict.STALE: ("note", "Something that the measurement depends on has changed since."),
     Verdict.UNVERIFIED: ("note", "It was not measured."),
-    Verdict.VERIFIED: ("none", "What the finding claims of the code and of its fix is measured."),
 }
 """The level of each verdict and what it means, in the order of the rules."""
 
@@ -101,15 +100,11 @@ def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dic
 
 
 def write_report(report: StatusReport) -> Iterator[str]:
-    """A report as one run; the results of the profile ``github`` are the open work, the worst first."""
-    shown: Sequence[ReportRow] = report.status.rows
-    notes = []
-    if report.profile is Profile.GITHUB:
-        # What passed or was settled would be an open alert there.
-        alerts = [work.row for work in report.status.alerts]
-        shown, left_out = alerts[:MOST_ALERTS], len(alerts[MOST_ALERTS:])
-        said = f"{left_out} results are left out: {MOST_ALERTS} are kept, the worst of them."
-        notes = [{"level": "warning", "message": {"text": said}}] if left_out else []
+    """A report as one run; its results are the open work, the worst first."""
+    alerts = report.status.alerts
+    left_out = len(alerts[MOST_ALERTS:])
+    said = f"{left_out} results are left out: {MOST_ALERTS} are kept, the worst of them."
+    notes = [{"level": "warning", "message": {"text": said}}] if left_out else []
     rules = [
         {
             "id": verdict.value,
@@ -123,11 +118,8 @@ def write_report(report: StatusReport) -> Iterator[str]:
     # The results come last, so that they can be written one by one.
     before, after = json.dumps(_log(rules, invocations=invocations), indent=1).rsplit("[]", 1)
     yield f"{before}["
-    # Two documents may have one ID, so rows are told apart by what they are.
-    is_open = {id(work.row) for work in report.status.open_work}
-    for at, row in enumerate(shown):
-        made = _result(row, report, is_open=id(row) in is_open)
-        yield f"{',' if at else ''}\n{json.dumps(made)}"
+    for at, work in enumerate(alerts[:MOST_ALERTS]):
+        yield f"{',' if at else ''}\n{json.dumps(_result(work.row, report))}"
     yield f"]{after}\n"
 
 
@@ -143,33 +135,23 @@ def _log(rules: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _result(row: ReportRow, report: StatusReport, *, is_open: bool) -> dict[str, Any]:
+def _result(row: ReportRow, report: StatusReport) -> dict[str, Any]:
     level, meaning = VERDICTS[row.verdict]
-    place, fingerprints = code_of(report, row), {"ticket/v1": row.id}
-    standing: dict[str, Any] = {"level": level}
-    if report.profile is Profile.GITHUB:
-        # GitHub takes no place without a line.
-        place = place if place.first else place._replace(first=1)
-        digest = hashlib.sha256(row.id.upper().encode(errors="backslashreplace")).hexdigest()
-        fingerprints["primaryLocationLineHash"] = f"{digest[:16]}:1"
-    else:
-        # Whether it passed, failed or is not decided, and whether people have decided to leave it so.
-        kind = {"none": "pass", "note": "open" if row.is_finding else "informational"}.get(level, "fail")
-        standing = {"kind": kind, "level": level if kind == "fail" else "none"}
-        if kind in {"open", "fail"} and not is_open:
-            settled = {"kind": "external", "status": "accepted", "justification": row.disposition}
-            standing["suppressions"] = [settled]
+    place = code_of(report, row)
+    # GitHub takes no place without a line.
+    place = place if place.first else place._replace(first=1)
+    digest = hashlib.sha256(row.id.upper().encode(errors="backslashreplace")).hexdigest()
     text = f"{row.id}: {row.title}. {row.reason or meaning}"
     ticket = {**_location(CodePlace(row.path)), "id": 1, "message": {"text": "The ticket."}}
     return {
         "ruleId": row.verdict.value,
         "ruleIndex": list(VERDICTS).index(row.verdict),
-        **standing,
+        "level": level,
         # Nothing in the text is a link to a place or an address.
         "message": {"text": " ".join(text.split()).replace("](", "] (")},
         "locations": [_location(place)],
         "relatedLocations": [ticket],
-        "partialFingerprints": fingerprints,
+        "partialFingerprints": {"ticket/v1": row.id, "primaryLocationLineHash": f"{digest[:16]}:1"},
         "properties": {
             "ticket": row.id,
             **fields_of(row, "severity", "disposition", "verdict"),
