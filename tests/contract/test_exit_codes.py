@@ -76,7 +76,6 @@ READING: dict[str, tuple[Files, str, int]] = {
     ),
     "a report into a document": ({}, "report -o tickets/A-1.md", 2),
     "a report into a folder": ({}, "report -o tickets", 2),
-    "a profile of another format": ({}, "report --format csv --profile github", 2),
     "a configuration with an unknown key": ({"tickets.toml": "tikets = 'x'\n"}, "list", 4),
     "a configuration with a wrong type": ({"tickets.toml": "tickets = 4\n"}, "list", 4),
     "a configuration that is no TOML": ({"tickets.toml": "[tool\n"}, "lint", 4),
