@@ -1,4 +1,4 @@
-"""``tickets claim``: measure whether what somebody says of a cost is true. Nothing is written."""
+"""``tickets claim``: measure whether a claim about a cost is true. Nothing is written."""
 
 from __future__ import annotations
 
