@@ -59,6 +59,13 @@ OTHER = {"id": "X/1", "defaultConfiguration": {"level": "note"}}
         ({"ruleId": "R1", "properties": {"security-severity": "3.9"}}, "R1", Severity.P3),
         ({"ruleId": "X/1", "properties": {"security-severity": "high"}}, "X/1", Severity.P3),
         ({"ruleId": "R1", "properties": {"security-severity": "0.0"}}, "R1", Severity.P1),
+        # The driver has one rule, the extension another.
+        ({"ruleIndex": 0}, "R1", Severity.P1),
+        ({"rule": {"index": 0}}, "R1", Severity.P1),
+        ({"rule": {"index": 0, "toolComponent": {"index": 0}}}, "X/1", Severity.P3),
+        ({"ruleIndex": 7}, "", Severity.P2),
+        ({"ruleId": "R1/part"}, "R1/part", Severity.P1),
+        ({"ruleId": "Q7/part"}, "Q7/part", Severity.P2),
     ],
 )
 def test_rule_and_severity(result: Mapping[str, object], rule: str, level: Severity) -> None:

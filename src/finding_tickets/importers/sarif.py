@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from msgspec import DecodeError, Struct, ValidationError, field
 from msgspec.json import decode
+from msgspec.structs import replace
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Severity
@@ -102,8 +103,14 @@ class _Configuration(_Part, frozen=True):
     level: str = ""
 
 
+class _Component(_Part, frozen=True):
+    index: int = -1  # of an extension; of the driver without one
+
+
 class _Rule(_Part, frozen=True):
     id: str = ""
+    index: int = -1  # of a rule that a result names: where it stands in its tool
+    tool_component: _Component = _Component()
     short_description: _Message = _Message()
     full_description: _Message = _Message()
     message_strings: dict[str, _Message] = {}
@@ -123,6 +130,7 @@ class _Tools(_Part, frozen=True):
 
 class _Result(_Part, frozen=True):
     rule_id: str = ""
+    rule_index: int = -1
     rule: _Rule = _Rule()
     kind: str = "fail"
     level: str = ""
@@ -226,8 +234,7 @@ class _RunReader:
         """Yield the findings, in their order."""
         ranks = defaultdict[tuple[object, ...], dict[object, int]](dict)
         for result in self._run.results:
-            named = result.rule_id or result.rule.id
-            rule = self._rules.get(named) or _Rule(id=named)
+            rule = self._rule(result)
             text = _text(result.message, rule)
             about = _text(rule.full_description, rule) or _text(rule.short_description, rule)
             spots = tuple(map(self._spot, result.locations))
@@ -248,6 +255,15 @@ class _RunReader:
                 about=about,
                 left_out=passed or ("baseline state absent" if result.baseline_state == "absent" else ""),
             )
+
+    def _rule(self, result: _Result) -> _Rule:
+        """Return the rule of a result: that at its index, or with its ID, or of which its ID is a part."""
+        tools = self._run.tool
+        tool = dict(enumerate(tools.extensions)).get(result.rule.tool_component.index, tools.driver)
+        at_index = dict(enumerate(tool.rules)).get(max(result.rule_index, result.rule.index), _Rule())
+        named = result.rule_id or result.rule.id or at_index.id
+        whole = self._rules.get(named.rpartition("/")[0], at_index)
+        return replace(self._rules.get(named, whole), id=named)
 
     def _identity(self, result: _Result, rule: str, text: str, spot: Spot) -> tuple[object, ...]:
         """Return what identifies the result in any log.
