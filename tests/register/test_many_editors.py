@@ -69,7 +69,7 @@ def test_of_edits_that_exclude_each_other_one_happens(repository: Repository) ->
     (winner,) = [number for number, (code, _) in enumerate(results) if code == 0]
     refused = {said for code, said in results if code != 0}
     assert [2] * (EDITORS - 1) == [code for code, _ in results if code != 0]
-    hint = "allowed from here: tickets set: open"
+    hint = "tickets set status=open"
     assert {f"error: tickets/B1-PT-01.md: it is wont-fix already ({hint})\n"} == refused
     found = ticket(repository, "B1-PT-01")
     assert Status.WONT_FIX is status_of(found)

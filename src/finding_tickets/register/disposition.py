@@ -112,8 +112,8 @@ def check_transition(current: Status | None, command: str, wanted: Status) -> No
     ways = TRANSITIONS[current]
     if wanted in ways.get(command, ()):
         return
-    said = f"{command} does not lead from {current or 'not stated'} to {wanted}"
-    hint = "; ".join(f"tickets {name}: {', '.join(statuses)}" for name, statuses in ways.items())
-    raise UsageError(
-        f"it is {wanted} already" if current is wanted else said, hint=f"allowed from here: {hint}"
-    )
+    said = f"{current or 'no status'} cannot become {wanted} by tickets {command}"
+    hint = f"tickets set status={' or '.join(ways['set'])}"
+    if "close" in ways:
+        hint += "; tickets close"
+    raise UsageError(f"it is {wanted} already" if current is wanted else said, hint=hint)

@@ -33,7 +33,8 @@ STEERING = re.compile(
 
 Line ends, tabs and the two joiners are none of them; a carriage return alone would write over the line.
 """
-_STEERING_OR_STYLE = re.compile(rf"(\x1b\[[0-9;]*m)|{STEERING.pattern}")
+_STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
+_STEERING_OR_STYLE = re.compile(f"{_STYLE.pattern}|{STEERING.pattern}")
 
 Styler = Callable[[str, str], str]
 """Colours a text in the style of a name, such as ``bold`` or ``red``."""
@@ -69,13 +70,16 @@ def counted(number: int, noun: str) -> str:
 
 
 def printable(text: str, *, styled: bool = False) -> str:
-    """Replace each character that steers a terminal by a ``?``; tabs and line ends stay.
+    """Leave colours out and replace each other character that steers a terminal by a ``?``.
 
-    In a text that is ``styled``, colours stay too: its foreign parts went through here before they got one.
+    Tabs and line ends stay. In a text that is ``styled``, colours stay too: its foreign parts went through
+    here before they got one.
     """
     if text.isprintable():
         return text
-    return _STEERING_OR_STYLE.sub(lambda at: at[1] or "?", text) if styled else STEERING.sub("?", text)
+    if styled:
+        return _STEERING_OR_STYLE.sub(lambda at: at[1] or "?", text)
+    return STEERING.sub("?", _STYLE.sub("", text))
 
 
 def single_line(text: str) -> str:
