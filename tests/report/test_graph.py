@@ -40,7 +40,7 @@ def test_names_are_quoted_for_mermaid(name: str) -> None:
     assert "flowchart LR" == lines[0]
     assert [] == [line for line in lines[1:] if not MERMAID_LINE.fullmatch(line)]
     shown = "".join(char if char.isprintable() else "?" for char in " ".join(name.split()))
-    shown = shown.replace("?[31m", "")  # A colour is left out.
+    shown = shown.replace(" ?[31m", "")  # A colour is left out.
     # Mermaid cuts entities short in what looks like a style: `style`, a colon and a number sign.
     assert [] == [line for line in lines if re.search(r"(style|classDef).*:\S*#.*;", line)]
     read = [re.sub(r"#(\d+);", lambda entity: chr(int(entity[1])), line) for line in lines]

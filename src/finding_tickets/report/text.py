@@ -84,7 +84,7 @@ def printable(text: str, *, styled: bool = False) -> str:
 
 def single_line(text: str) -> str:
     """Return one line that cannot steer a terminal, with white space collapsed."""
-    return printable(" ".join(text.split()))
+    return printable(" ".join(text.split())).strip()
 
 
 def cells(text: str) -> int:
