@@ -10,7 +10,7 @@ from typing import Literal
 from finding_tickets.documents.source import Values
 from finding_tickets.ground.files import inside_repository
 
-TARGET_FORMS = "script.py ARGUMENTS, package.module, package.module:function or tests/test_x.py::test_y"
+TARGET_FORMS = "script.py, package.module, package.module:function or tests/test_x.py::test_y"
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 TargetKind = Literal["function", "script", "module", "test"]
 _TARGETS: dict[TargetKind, re.Pattern[str]] = {

@@ -25,13 +25,13 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Severity
 
 UNNAMED = "an unnamed tool"
+# The beginning of a fingerprint.
 MARK = "sarif:"
-"""The beginning of a fingerprint."""
 DIGITS = 32
+# The severity of a result, by its level.
 LEVELS = {"error": Severity.P1, "warning": Severity.P2, "note": Severity.P3, "none": Severity.P4}
-"""The severity of a result, by its level."""
+# The severity of a result, by the least score it needs: critical, high and medium as GitHub has them.
 SCORES = ((9.0, Severity.P0), (7.0, Severity.P1), (4.0, Severity.P2), (0.0, Severity.P3))
-"""The severity of a result, by the least score it needs: critical, high and medium as GitHub has them."""
 
 # Names that tools give to the root of a repository, without the per cent signs around some of them.
 _ROOTS = {"SRCROOT", "PROJECTROOT", "REPOROOT", "ROOTPATH"}

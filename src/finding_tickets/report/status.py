@@ -40,9 +40,11 @@ BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
 )
 DECISIONS, MEASUREMENTS = "decisions", "measurements"
 SUM = "sum"
+# Verdicts that make work of a settled document: its measurement speaks against it.
 AGAINST = frozenset({Verdict.FAILED, Verdict.REFUTED, Verdict.STALE, Verdict.INCONCLUSIVE})
-"""Verdicts that make work of a settled document: its measurement speaks against it."""
 CONTRADICT, STATE, PROVE, GONE = "contradictions", UNDECIDED, "unproven", "gone"
+# What to do, by the verdict or, without a verifier, by the status: what is wrong comes before what
+# waits.
 STEPS: Mapping[str, str] = {
     Verdict.FAILED: "mend the fix: it does not do what is claimed",
     CONTRADICT: "say which is true: they contradict themselves, or their measurement",
@@ -60,11 +62,10 @@ STEPS: Mapping[str, str] = {
     STATE: "state a status",
     PROVE: "show that it is fixed: nothing is ticked or measured",
 }
-"""What to do, by the verdict or, without a verifier, by the status: what is wrong comes before what waits."""
+# Verdicts without a gain.
 UNSURE = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILED}
-"""Verdicts without a gain."""
+# What the metrics count that are known of a run that raised.
 NOUNS = {"raised": "exceptions", "ooms": "out-of-memory errors"}
-"""What the metrics count that are known of a run that raised."""
 # Folders of people's machines, and below them that of a repository.
 _HOME = re.compile(r"(?:~|/(?:home|Users)/[^/]+|/root|/workspaces?)/[^/]+/")
 
@@ -79,8 +80,8 @@ class ReportFormat(StrEnum):
     SARIF = "sarif"
 
 
+# The templates of the formats that have one.
 TEMPLATES = {ReportFormat.MARKDOWN: "report.md.j2", ReportFormat.HTML: "report.html.j2"}
-"""The templates of the formats that have one."""
 
 
 @dataclass(frozen=True, slots=True)

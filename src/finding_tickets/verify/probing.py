@@ -253,13 +253,15 @@ def kept_probe(request: ProbeRequest) -> Probed | None:
             now = state_of(f"{request.root}/{name}")
             if now is None or now.changed >= kept["begin"]:
                 return None
-        return _PROBED.validate_python(kept["probed"])
+        known = _PROBED.validate_python(kept["probed"])
+        return known if known.operations or not request.operations else None
     return None
 
 
 def _name_of(request: ProbeRequest) -> str:
     """Return the name of what is kept of a request, as it is made in the current folder."""
-    text = f"{__version__} {own_torch()} {Path.cwd()} {request}"
+    # What each operation costs is told beside the rest.
+    text = f"{__version__} {own_torch()} {Path.cwd()} {replace(request, operations=False)}"
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
@@ -320,7 +322,7 @@ def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
         return "script", str(Path(target).resolve())
     if kind == "module":
         return kind, target
-    hint = f"a target is {TARGET_FORMS}"
+    hint = f"a target is {TARGET_FORMS}; arguments of its own come after --"
     if re.fullmatch(r".+\.py:[0-9]+", target):
         hint = f"tickets probe {target.rpartition(':')[0]} lists its lines"
     raise UsageError(f"there is no file {target}", hint=hint)

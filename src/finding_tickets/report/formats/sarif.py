@@ -25,10 +25,11 @@ from finding_tickets.report.status import STEPS, StatusReport
 from finding_tickets.report.text import fields_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+# The name, usual in SARIF, of the folder that all paths are relative to.
 ROOT = "%SRCROOT%"
-"""The name, usual in SARIF, of the folder that all paths are relative to."""
+# Results of a run that GitHub keeps.
 MOST_ALERTS = 5000
-"""Results of a run that GitHub keeps."""
+# The level of each verdict and what it means, in the order of the rules.
 VERDICTS = {
     Verdict.FAILED: ("error", "The finding holds, and its fix does not do what is claimed."),
     Verdict.REFUTED: ("warning", "The code does not do what the finding says."),
@@ -37,7 +38,6 @@ VERDICTS = {
     Verdict.STALE: ("note", "Something that the measurement depends on has changed since."),
     Verdict.UNVERIFIED: ("note", "It was not measured."),
 }
-"""The level of each verdict and what it means, in the order of the rules."""
 
 
 class CodePlace(NamedTuple):
