@@ -2,8 +2,8 @@
 
 import sys
 
+# As ``ExitCode`` has it, which is still to be loaded.
 INTERRUPTED = 130
-"""As ``ExitCode`` has it, which is still to be loaded."""
 
 
 def main() -> None:

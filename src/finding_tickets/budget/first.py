@@ -19,8 +19,8 @@ from finding_tickets.ground.statements import Statement
 from finding_tickets.register.budgets import Allowance, Budget, Law
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_file_of, config_from
 
+# How many times what is used a limit of memory is, so that another small tensor does not exceed it.
 ROOM = 1.05
-"""How many times what is used a limit of memory is, so that another small tensor does not exceed it."""
 
 
 def first_budget(judged: Judged, root: Path) -> Budget:

@@ -26,8 +26,8 @@ from finding_tickets.errors import BadDataError
 
 LONGEST_TEXT = 400
 LARGEST_NUMBER = 10**18
+# Brackets within brackets that the parser follows: Python's own stack has to hold them.
 DEEPEST_NESTING = 40
-"""Brackets within brackets that the parser follows: Python's own stack has to hold them."""
 RANGE, GROWTH = "..", "O"
 
 # What to write in place of a common mistake.

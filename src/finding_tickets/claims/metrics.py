@@ -56,14 +56,15 @@ DEFINITIONS: Mapping[str, str] = {
     "raised": "1 where the variant ended with an exception, else 0",
     "graph_breaks": "breaks that `torch.compile` would make; measured in a run of its own, on the CPU",
 }
+# The kinds of ``syncs``.
 SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
-"""The kinds of ``syncs``."""
+# The metrics that are known by statement.
 OF_STATEMENTS = (
     *("syncs", *SYNCS, "drains", "implicit_syncs", "hazards"),
     *("d2h", "h2d", "d2d", "p2p", "allocations"),
 )
-"""The metrics that are known by statement."""
 METRICS = tuple(DEFINITIONS)
+# The metrics whose source lines are always shown; those that allocate only where memory decides.
 WAITING = frozenset(
     [
         "drains",
@@ -78,7 +79,6 @@ WAITING = frozenset(
         "hazards",
     ]
 )
-"""The metrics whose source lines are always shown; those that allocate only where memory decides."""
 MEMORY = frozenset(
     ["peak_bytes", "peak_allocated_bytes", "largest_allocation", "allocations", "retained_bytes", "ooms"]
 )

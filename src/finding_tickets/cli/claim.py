@@ -25,14 +25,14 @@ from finding_tickets.verify import probing
 
 FORM = 'write "METRIC of FILE:LINE is VALUE", of FILE:FUNCTION, or without a place of the whole run'
 SENTENCE = re.compile(r"(?P<metric>\w+)(?: of (?P<place>\S+:\S+))? (?:is|are) (?P<value>.+)")
+# What people call ``syncs``.
 WAITS = "waits"
-"""What people call ``syncs``."""
+# What is said of a claim, in which style, and the exit code, by whether it holds.
 ANSWERS = {
     True: ("holds", "green", ExitCode.OK),
     False: ("false", "red", ExitCode.GATE_FAILED),
     None: ("not decided", "magenta", ExitCode.INCONCLUSIVE),
 }
-"""What is said of a claim, in which style, and the exit code, by whether it holds."""
 
 
 def claim(

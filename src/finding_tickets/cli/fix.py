@@ -254,8 +254,8 @@ def _ref(raw: str) -> VariantRef:
 
 
 SHORT = 12
+# Tried for every fix that a verifier compares.
 _CLAIM = claim_same_result(f"{FIX}.{SAME_RESULT}")
-"""Tried for every fix that a verifier compares."""
 
 
 def added_variants(ticket: str, before: Remediation, root: Path) -> dict[str, str]:

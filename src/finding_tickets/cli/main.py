@@ -89,8 +89,8 @@ REMOVED = {
     "report --format junit": "use pytest --tickets --junit-xml tickets.xml",
     "report --since": "compare tickets report --format csv of two checkouts",
 }
+# The commands that had an option for a sandbox.
 SANDBOXED = ("audit", "budget", "check", "close", "fix", "probe", "verify")
-"""The commands that had an option for a sandbox."""
 REMOVED |= dict.fromkeys(
     [f"{name} --sandbox" for name in SANDBOXED], "run the command in a container, see docs/security.md"
 )

@@ -32,8 +32,8 @@ from finding_tickets.register.load import Register, load
 from finding_tickets.register.new import Draft, draft_of, free_ids, read_drafts
 from finding_tickets.report.templates import Attached, scaffold, ticket_files
 
+# IDs that are tried for a ticket: another process may take one at the same time.
 ATTEMPTS = 1000
-"""IDs that are tried for a ticket: another process may take one at the same time."""
 REQUIRED = ("title", "severity")
 LINES = re.compile(r":\d+(-\d+)?(,\d+(-\d+)?)*$")
 

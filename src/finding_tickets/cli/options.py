@@ -61,8 +61,8 @@ def flag(name: str, what: str, *shorter: str) -> Any:
     return typer.Option(name, *shorter, help=what)
 
 
+# The option that says how a command prints its data, in any case.
 format_option = partial(typer.Option, "--format", case_sensitive=False)
-"""The option that says how a command prints its data, in any case."""
 _id_argument = partial(typer.Argument, autocompletion=complete_id)
 
 Root = Annotated[Path, option("FOLDER", "The repository or folder that holds the register.", "--root")]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+# Columns that any terminal has, of one that does not tell its width, and that are used of a wider one.
 NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
-"""Columns that any terminal has, of one that does not tell its width, and that are used of a wider one."""
 
 
 class Format(StrEnum):

@@ -18,8 +18,8 @@ from finding_tickets.report.text import printable
 if TYPE_CHECKING:
     from finding_tickets.register.load import Register
 
+# Bytes that GitHub takes for the summary of a step; of a longer one it shows nothing.
 SUMMARY_LIMIT = 1024**2
-"""Bytes that GitHub takes for the summary of a step; of a longer one it shows nothing."""
 
 
 def files_to_protect(register: Register, files: Iterable[str]) -> Callable[[Path], bool]:

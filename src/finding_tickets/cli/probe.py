@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
 
+# Seconds that a trace may take where no time is given: replaying a large one takes long.
 REPLAYING = 600.0
-"""Seconds that a trace may take where no time is given: replaying a large one takes long."""
 # What becomes of code for torch.compile.
 Compiling = StrEnum("Compiling", ["EAGER", "REFUSE"])
 

@@ -26,8 +26,8 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import ChecklistItem, Relation, Text
 from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
 
+# What the heading of a section begins with that is kept for the record: nothing is read from it.
 EARLIER = "Earlier"
-"""What the heading of a section begins with that is kept for the record: nothing is read from it."""
 
 _ROWS = ("TableRow", "TableHead")
 _BLANK = b" \t"

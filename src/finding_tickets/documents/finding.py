@@ -92,6 +92,7 @@ _ROWS = re.compile(
 )
 KIND_COLUMNS = re.compile(r"(?s)(?:relation|type|link).*")
 NOTE_COLUMNS = re.compile(r"(?s)(?:note|desc|reason|why).*")
+# The words that documents state a relationship in, beside the vocabulary's own.
 RELATIONSHIPS = Spelled(
     {
         Relationship.RELATED: ("related to", "see also", "see", "relates to"),
@@ -100,7 +101,6 @@ RELATIONSHIPS = Spelled(
         Relationship.BLOCKED_BY: ("depends on", "blocked", "requires", "dependencies", "depends"),
     }
 )
-"""The words that documents state a relationship in, beside the vocabulary's own."""
 
 
 def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None) -> Ticket:

@@ -89,13 +89,13 @@ ROWS = {
     for name, _, labels in (line.partition(": ") for line in _ROWS.splitlines())
 }
 _KEYS = {name: [squeeze(label) for label in labels] for name, labels in ROWS.items()}
+# Labels, in the form that is compared, under which files stand; and those of lines and symbols.
 FILES = re.compile(
     r"(?:\w{0,20}files?|(?:affected|related|source|code|file)?paths?|(?:code|affected|file)?locations?)(?:lines?)?"
     r"|where|affected|targets?|linesofcode|affectedcode|fichiers?|emplacement|datei(?:en)?|fundstelle|archivos?"
     r"|ubicaci\u00f3?n|arquivos?|\w{0,9}(?:\u6587\u4ef6|\u4f4d\u7f6e|\ud30c\uc77c|\uc704\uce58)"
     r"|\u0444\u0430\u0439\u043b\u044b?|\u043c\u0435\u0441\u0442\u043e"
 )
-"""Labels, in the form that is compared, under which files stand; and those of lines and symbols."""
 LINES = re.compile(
     r"(?:affected|code)?lines?(?:numbers?|ranges?|affected)?|lignes?|zeilen?|li?neas?|linhas?"
     r"|\u884c\u53f7|\u0441\u0442\u0440\u043e\u043a[\u0430\u0438]"
@@ -166,12 +166,12 @@ _FIRST_WORD = re.compile(
     r"(?P<word>[A-Za-z][\w-]*\d)(?:\s|[:.\uff1a])|(?P<number>\d{2,5})(?:\s*[:\uff1a]|\s[-\u2013\u2014\u00b7]\s)"
 )
 _TASK = re.compile(r"(?i)\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b")
+# In a folder with such a name there are findings.
 FILED = re.compile(
     r"(?:^|/)[._]?(?:known[-_])?(?:bugs?|defects?|findings?|issues?|tickets?|problems?|vulnerabilit(?:y|ies)"
     r"|(?:tech(?:nical)?[-_])?debts?)/",
     re.IGNORECASE,
 )
-"""In a folder with such a name there are findings."""
 _COMMON_NAMES = frozenset(["bug", "finding", "issue", "problem", "ticket"])
 _YEAR = re.compile(r"20\d\d")
 _DAY = re.compile(r"(?<!\d)(?:19|20)\d\d[-_.]\d\d[-_.]\d\d(?!\d)")

@@ -67,10 +67,10 @@ _PLAIN = re.compile(r"\w(?:[\w.+*/()-]|:(?=\w)| (?=[\w.+*/()-]))*")
 _REVISION = re.compile(r"(?P<module>)(?P<function>)@(?P<revision>[^\s@]+)")
 _REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
 
+# What is to be added: texts and further mappings by their keys.
 Entries = Mapping[str, Any]
-"""What is to be added: texts and further mappings by their keys."""
+# The keys and indices that lead to a value.
 Location = tuple[str | int, ...]
-"""The keys and indices that lead to a value."""
 
 
 # The block as it is written. A text is a string or a number; any other single value is read as False.
@@ -153,8 +153,9 @@ class _Block(Record):
     checklist: tuple[Annotated[Answer, BeforeValidator(_placed)], ...] = ()
 
 
+# The depth at which a value with a mistake in it is left out, where that is not 2.
 _LEFT_OUT = {"claims": 3, "sweep": 1, "place": 1}
-"""The depth at which a value with a mistake in it is left out, where that is not 2."""
+# The rules of lint by the types of pydantic's errors; all others are of the rule for types.
 RULES_OF_ERRORS = {
     "extra_forbidden": "key",
     "missing": "missing",
@@ -163,7 +164,6 @@ RULES_OF_ERRORS = {
     "why": "why",
     "answer": "answer",
 }
-"""The rules of lint by the types of pydantic's errors; all others are of the rule for types."""
 _EXPECTED = {"dict_type": "a mapping", "model_type": "a mapping", "tuple_type": "a list"}
 _EXPECTED |= {"string_type": "a text or a number", "int_parsing": "an integer"}
 

@@ -40,14 +40,15 @@ _FRONT_MATTER = re.compile(
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LINE_END = re.compile(rb"\r\n|\r|\n")
+# So many blocks may stand one within another: more than people write, few enough to be walked in any
+# way.
 DEEPEST = 100
-"""So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
+# So many beginnings, ends and texts of blocks may a file have: more than a megabyte for people has.
 MOST_PIECES = 500_000
-"""So many beginnings, ends and texts of blocks may a file have: more than a megabyte for people has."""
 TOO_DEEP = "TooDeep"
 
+# The fields of a record, or of one within it; a whole document is validated at once when all are read.
 Values: TypeAlias = dict[str, Any]
-"""The fields of a record, or of one within it; a whole document is validated at once when all are read."""
 
 
 def plain(raw: str) -> str:

@@ -18,8 +18,8 @@ from finding_tickets.register.config import CONFIG_FILE, config_file_of
 from finding_tickets.verify.verify import Settings
 
 RAISED = "budget-raised"
+# Stands before the name of a budget whose changes the command line accepts.
 BUDGET = "budget:"
-"""Stands before the name of a budget whose changes the command line accepts."""
 
 
 def check_budgets(

@@ -30,8 +30,8 @@ for second in 1 2 3; do
     sleep 1
 done
 """
+# The locks that this process has, by the folder that the folders of a kind are in.
 _locks: dict[Path, int] = {}
-"""The locks that this process has, by the folder that the folders of a kind are in."""
 
 
 def cache_folder() -> Path | None:

@@ -11,8 +11,8 @@ from finding_tickets.ground.git import GitError, ask, shallow_commits
 
 FOLDER = "checkouts"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
+# Unused checkouts that are kept, those used last.
 _KEEP = 64
-"""Unused checkouts that are kept, those used last."""
 
 
 @dataclass(frozen=True)

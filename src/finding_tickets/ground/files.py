@@ -26,11 +26,11 @@ from pathlib import Path
 
 from finding_tickets.errors import BadDataError
 
+# Bytes, so that a name with a suffix or two stays below the 255 that file systems take.
 LONGEST_NAME = 150
-"""Bytes, so that a name with a suffix or two stays below the 255 that file systems take."""
 _LONGEST_PATH = 1000
+# Seconds to wait for another process that is editing files of the same folder, which takes milliseconds.
 PATIENCE = 30.0
-"""Seconds to wait for another process that is editing files of the same folder, which takes milliseconds."""
 
 _UNFINISHED = re.compile(r"\.(?P<process>[1-9][0-9]*)-[0-9a-f]{16}\.part")
 # After this time no process is still writing, not even one of another machine with the same files.

@@ -21,8 +21,8 @@ _LOG = (
     *("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes", _LOG_FORMAT),
 )
 SHORT_HASH = 12
+# Folders that hold code of others, where git does not say which files are the repository's.
 FOREIGN_FOLDERS = frozenset(["node_modules", "site-packages", "dist-packages", "third_party", "vendor"])
-"""Folders that hold code of others, where git does not say which files are the repository's."""
 
 
 class GitError(Exception):

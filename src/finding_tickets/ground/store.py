@@ -31,8 +31,8 @@ create table if not exists kept (
 ) without rowid
 """
 
+# By the paths of files, the state in which each was read, and what was made of it.
 Kept = Mapping[str, tuple[str, bytes]]
-"""By the paths of files, the state in which each was read, and what was made of it."""
 
 
 class Store:

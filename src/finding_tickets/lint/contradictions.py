@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from finding_tickets.register.files import File
     from finding_tickets.register.load import Register
 
+# The rules that compare what one document says in several places, and look at nothing else.
 CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
-"""The rules that compare what one document says in several places, and look at nothing else."""
 
 
 def contradictions_of(register: Register, entry: Entry) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

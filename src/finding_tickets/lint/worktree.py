@@ -18,8 +18,8 @@ from finding_tickets.register.new import numbers
 MOST_BYTES = 2 * 1024**2
 # How many files are looked at where git does not know them.
 MOST_FILES = 50_000
+# How much alike names have to be for a guess, and among how many it is made.
 LEAST_LIKENESS, MOST_COMPARED = 0.8, 2_000
-"""How much alike names have to be for a guess, and among how many it is made."""
 
 
 class WorkTree:

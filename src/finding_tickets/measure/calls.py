@@ -44,8 +44,8 @@ INLINED = (ast.ListComp, ast.SetComp, ast.DictComp) if sys.version_info >= (3, 1
 LOOPS = (ast.For, ast.AsyncFor, ast.While, *INLINED)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
+# File, by its absolute path, line and function.
 Line = tuple[str, int, str]
-"""File, by its absolute path, line and function."""
 
 
 @dataclass(frozen=True)

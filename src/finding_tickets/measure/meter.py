@@ -35,9 +35,11 @@ from simcuda.simulation import why_not_with_this_torch
 from simcuda.torch_api.compiling import Compiling
 
 Function = Callable[..., Any]
+# The reason of a region, and a place in it.
 AllowedPlace = tuple[str, str, int, str, str]
-"""The reason of a region, and a place in it."""
 DEVICE = "cuda"
+# The metrics that are told by operation, the heaviest first: what counts in the simulation, and which
+# metrics of recordings confirm it.
 OPERATION_METRICS = {
     "drains": (("drains",), ("waits",)),
     "syncs": (("stream_syncs", "event_syncs", "device_syncs"), ("waits",)),
@@ -46,8 +48,6 @@ OPERATION_METRICS = {
     "p2p": (("p2p",), ()),
     "launches": (("aten_launches", "library_launches"), ("launches",)),
 }
-"""The metrics that are told by operation, the heaviest first: what counts in the simulation, and which
-metrics of recordings confirm it."""
 
 
 @dataclass(frozen=True)

@@ -31,17 +31,18 @@ OUTPUT = "output"
 # Stands between the name of a printed line and the place of a number in it.
 NUMBER = ", number "
 SOME_NUMBERS = "some numbers of printed lines"
+# The function that is called like a program.
 MAIN = "main"
-"""The function that is called like a program."""
 PROGRAM = frozenset({"<module>", MAIN})
 RESULT = "result"
+# The key of the lines that were printed, which is the name of no variable.
 PRINTED = "printed lines"
-"""The key of the lines that were printed, which is the name of no variable."""
+# Of a tensor with more, an evenly spaced sample is kept.
 MOST_ELEMENTS = 1 << 16
-"""Of a tensor with more, an evenly spaced sample is kept."""
+# With more values than that, no further objects are looked into.
 MOST_VALUES = 10_000
-"""With more values than that, no further objects are looked into."""
 MOST_SHOWN = 3
+# Relative and absolute ones, as ``torch.testing.assert_close`` has them by default.
 TOLERANCES = {
     torch.float16: (1e-3, 1e-5),
     torch.bfloat16: (1.6e-2, 1e-5),
@@ -50,10 +51,9 @@ TOLERANCES = {
     torch.float64: (1e-7, 1e-7),
     torch.complex128: (1e-7, 1e-7),
 }
-"""Relative and absolute ones, as ``torch.testing.assert_close`` has them by default."""
 EXACT = (0.0, 0.0)
+# The relative tolerance of printed numbers with a fraction, beside one in the last digit.
 CLOSE = 1e-5
-"""The relative tolerance of printed numbers with a fraction, beside one in the last digit."""
 _NUMBER = re.compile(r"((?:(?<![\w.])-)?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
 

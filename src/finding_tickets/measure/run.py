@@ -59,8 +59,8 @@ from simcuda.ledger import attributing_to, noting_operations
 from simcuda.measurement import table
 from simcuda.profile import GPU_NAME
 
+# The name that the simulated GPU has when further points are measured: code must not depend on it.
 OTHER_GPU = "NVIDIA H100 80GB HBM3"
-"""The name that the simulated GPU has when further points are measured: code must not depend on it."""
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
 Replace = Callable[[Workload, Mapping[str, Function]], Mapping[str, Function]]

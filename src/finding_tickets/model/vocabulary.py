@@ -83,35 +83,35 @@ class Verdict(StrEnum):
     UNVERIFIED = "unverified"
 
 
+# How the names of the rules about a Remediation begin: a document that breaks one is not measured.
 REMEDIATION_RULES = "remediation-"
-"""How the names of the rules about a Remediation begin: a document that breaks one is not measured."""
 
+# Stands where a metric does, in a claim that a variant returns what another one returns.
 SAME_RESULT = "same_result_as"
-"""Stands where a metric does, in a claim that a variant returns what another one returns."""
 
+# The claim that what is run leaves the same behind, which no ticket has to state.
 OUTCOME = "fix.result"
-"""The claim that what is run leaves the same behind, which no ticket has to state."""
 
 # Begins, in what was measured of a result, what was not compared.
 WITHOUT = ", without "
 
 ELSEWHERE = "elsewhere"
+# A claim of a ticket about a place: where the fix waits, the code as found does, too.
 NO_NEW_WAITS = "no new waits"
-"""A claim of a ticket about a place: where the fix waits, the code as found does, too."""
 
+# Stands where a revision does, for the code as it is now.
 WORKTREE = "worktree"
-"""Stands where a revision does, for the code as it is now."""
 
+# How many points a sweep may have that is written down.
 MOST_POINTS = 1000
-"""How many points a sweep may have that is written down."""
 
+# What the second ticket is to the first one, by what the first one is to the second.
 CONVERSE: Mapping[Relationship, Relationship] = {
     Relationship.RELATED: Relationship.RELATED,
     Relationship.DUPLICATE: Relationship.DUPLICATE,
     Relationship.BLOCKS: Relationship.BLOCKED_BY,
     Relationship.BLOCKED_BY: Relationship.BLOCKS,
 }
-"""What the second ticket is to the first one, by what the first one is to the second."""
 
 
 CATEGORIES = (
@@ -252,11 +252,11 @@ _SUGGESTED = {
         " not an issue, works as designed, no bug, refuted, withdrawn",
     },
 }
+# What words may mean that the vocabulary lacks: proposed to a register that has them, never assumed.
 SUGGESTED: Mapping[str, Words] = {
     key: Spelled({word: tuple(spellings.split(", ")) for word, spellings in words.items()})
     for key, words in _SUGGESTED.items()
 }
-"""What words may mean that the vocabulary lacks: proposed to a register that has them, never assumed."""
 
 
 @dataclass(frozen=True, kw_only=True)

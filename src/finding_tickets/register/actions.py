@@ -24,8 +24,8 @@ from finding_tickets.model.vocabulary import Level, Relationship, Status, Vocabu
 from finding_tickets.register.disposition import check_transition, status_of
 from finding_tickets.register.entries import Entry
 
+# Stands for the titles of the sections, among the fields that a change may affect.
 TITLES = "section titles"
-"""Stands for the titles of the sections, among the fields that a change may affect."""
 
 _PLACES = frozenset(["span", "line"])
 
@@ -154,14 +154,14 @@ def _spans(value: Any) -> Iterator[Span]:
 _IDS = frozenset(["id", "ticketid", "reviewid", "ticket"])
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SEPARATORS = re.compile(r"\s*[,;]\s*")
+# What people call the domains of a ticket, where it has no row of this name.
 _LABELS = frozenset(["label", "labels", "tag", "tags"])
-"""What people call the domains of a ticket, where it has no row of this name."""
 TITLE = "title"
 
+# A value as it is to be written; raises a ``ValueError`` that says what it should be.
 Check = Callable[[str, Vocabulary], str]
-"""A value as it is to be written; raises a ``ValueError`` that says what it should be."""
+# A part of an edit: it changes the document, or raises and nothing is written.
 Step = Callable[[DocumentEdit], None]
-"""A part of an edit: it changes the document, or raises and nothing is written."""
 P = ParamSpec("P")
 
 
@@ -204,6 +204,7 @@ def _day(value: str, _: Vocabulary) -> str:
         raise ValueError("a date such as 2026-01-31") from None
 
 
+# The rows that the tool gives a meaning.
 KEYS: Mapping[str, MetadataKey] = {
     "severity": MetadataKey(ROWS["Severity"], "severity", partial(_word, words="severities"), required=True),
     "status": MetadataKey(ROWS["Status"], "status", partial(_word, words="statuses"), required=True),
@@ -215,7 +216,6 @@ KEYS: Mapping[str, MetadataKey] = {
     "updated": MetadataKey(ROWS["Updated"], "updated", _day),
     "code-repository": MetadataKey(("Code Repository",), "code_repository"),
 }
-"""The rows that the tool gives a meaning."""
 
 
 def edit_of(row: Entry, vocabulary: Vocabulary, today: date, *steps: Step) -> FileEdit:

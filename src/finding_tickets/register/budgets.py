@@ -9,8 +9,8 @@ import msgspec
 
 from finding_tickets.ground.statements import Statement
 
+# The variable that stands for the number of calls, in a budget with ``within``.
 CALLS = "calls"
-"""The variable that stands for the number of calls, in a budget with ``within``."""
 LOOPS = "loops"
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Law = Text | Annotated[int, msgspec.Meta(ge=0)]

@@ -40,8 +40,8 @@ _RESOLUTION = MetadataKey(("Resolution",))
 _FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
 _CLOSED = "Resolution"
 _BEFORE = (SectionKind.REMEDIATION, SectionKind.APPENDIX)
+# The variants on whose claims a verdict rests.
 _DECIDING = ("found.", "fix.", ELSEWHERE)
-"""The variants on whose claims a verdict rests."""
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ DISPOSITIONS = tuple(
     dict.fromkeys([*(status.value for status in Status), *(outcome.value for outcome in Outcome)])
 )
 UNDECIDED = "not stated"
+# What a ticket can be closed as, and the status that it has then.
 SETTLED_AS: Mapping[Outcome, Status] = {
     Outcome.FIXED: Status.FIXED,
     Outcome.WONT_FIX: Status.WONT_FIX,
     Outcome.NOT_A_BUG: Status.CLOSED,
     Outcome.DUPLICATE: Status.CLOSED,
 }
-"""What a ticket can be closed as, and the status that it has then."""
 
 # Only work in progress can be in review; any other unsettled status may change into any other.
 _WORK: Mapping[Status | None, tuple[Status, ...]] = {
@@ -35,6 +35,7 @@ _WORK: Mapping[Status | None, tuple[Status, ...]] = {
 }
 _SETTLED = (Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID)
 
+# For each status (None: not stated, or none of the vocabulary) the statuses that each command leads to.
 TRANSITIONS: Mapping[Status | None, Mapping[str, tuple[Status, ...]]] = {
     **{
         status: {"set": following, "close": tuple(dict.fromkeys(SETTLED_AS.values()))}
@@ -42,7 +43,6 @@ TRANSITIONS: Mapping[Status | None, Mapping[str, tuple[Status, ...]]] = {
     },
     **{status: {"set": (Status.OPEN,)} for status in _SETTLED},
 }
-"""For each status (None: not stated, or none of the vocabulary) the statuses that each command leads to."""
 
 
 def status_of(document: Document) -> Status | None:

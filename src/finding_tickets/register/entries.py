@@ -28,8 +28,8 @@ class StatedClaim(NamedTuple):
     is_everywhere: bool = True
 
 
+# File, function, code and occurrence of a statement.
 StatementKey = tuple[str, str, str, int]
-"""File, function, code and occurrence of a statement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ from finding_tickets.model.vocabulary import Level
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
+# Of the SHA-256 of a file: enough to tell that it is another one.
 DIGITS = 16
-"""Of the SHA-256 of a file: enough to tell that it is another one."""
+# Stands for the digest of what is not there.
 ABSENT = hashlib.sha256(b"").hexdigest()[:DIGITS]
-"""Stands for the digest of what is not there."""
+# Stands for the digest of a file that may not be read, and is the rule of problems with one.
 UNREADABLE = "unreadable"
-"""Stands for the digest of a file that may not be read, and is the rule of problems with one."""
 ATTEMPTS = 3
 
 _SECOND = 10**9
@@ -62,8 +62,8 @@ class File(NamedTuple):
     state: State | None
 
 
+# A problem as JSON has it: lists count problems, and do without the records.
 RawProblem = dict[str, Any]
-"""A problem as JSON has it: lists count problems, and do without the records."""
 
 
 def problem_in(file: str, rule: str, message: str, level: Level = Level.ERROR, line: int = 1) -> RawProblem:

@@ -21,14 +21,14 @@ FORMAT = 2
 OF_OLDER_VERSION = "it was recorded by an older version of this tool"
 NOT_AS_RECORDED = "its evidence was merged or edited"
 
+# Lines of a variant that are kept: those that wait or copy come first.
 MOST_LINES = 10
-"""Lines of a variant that are kept: those that wait or copy come first."""
 _STATED = {"ticket", "verdict", "reason", "meter", "torch", "device"}
 _OF_CLAIM = ("id", "variant", "metric", "claimed", "measured", "holds")
 _OF_VARIANT = {"unknown", "approximate", "modelled"}
 
+# What each fact says, by its kind.
 Facts = defaultdict[str, list[list[Any]]]
-"""What each fact says, by its kind."""
 
 
 class NotEvidenceError(ValueError):

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 TOOL = "finding-tickets"
 TORCH = "torch"
 PYTHON = "Python"
+# Inputs that differ between environments: evidence of another one is stale here by these alone.
 ELSEWHERE = frozenset({TORCH, PYTHON})
-"""Inputs that differ between environments: evidence of another one is stale here by these alone."""
+# The version of the Python that the tool runs on; code costs the same with each of its patches.
 OWN_PYTHON = ".".join(map(str, sys.version_info[:2]))
-"""The version of the Python that the tool runs on; code costs the same with each of its patches."""
 
 
 class CodeInputs(NamedTuple):

@@ -16,8 +16,8 @@ from finding_tickets.report.text import (
     table_lines,
 )
 
+# Statements that are shown of a budget.
 MOST_ROWS = 12
-"""Statements that are shown of a budget."""
 
 
 def budget_lines(judged: Judged, file: str, style: Styler, width: int = 0) -> Iterator[str]:

@@ -16,8 +16,8 @@ FATES: Mapping[Fate, str] = {
     Fate.UNTRIED: "magenta",
     Fate.HARMLESS: "dim",
 }
+# Claims that are named for each cheat; the JSON has all.
 SHOWN = 3
-"""Claims that are named for each cheat; the JSON has all."""
 
 
 def gate_item(ticket: CheckedTicket) -> dict[str, object]:

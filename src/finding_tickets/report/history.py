@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from finding_tickets.register.history import History
 
 SHORT_ID = 10
+# How many commits of a list are shown; all of them are in the JSON.
 SHOWN = 20
-"""How many commits of a list are shown; all of them are in the JSON."""
 
 
 def history_item(history: History) -> dict[str, object]:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 MOST_LINES = 12
 # Columns of a row that its place and what it costs leave free: for its number, for gaps and for code.
 BESIDE = 5 * len(INDENT) + LEAST_CUT
+# What a statement does, in short; other metrics are copies. To drain is to wait.
 WORDS = {
     "device_syncs": "waits for the device",
     "stream_syncs": "waits",
@@ -58,10 +59,11 @@ WORDS = {
     "raced": "races a later line",
     "allocations": "allocates",
 }
-"""What a statement does, in short; other metrics are copies. To drain is to wait."""
 COPIES = ("d2h", "h2d", "p2p", "d2d")
 # The metrics of the whole run that are shown unless all are, where they are exact.
 TOTALS = ("syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
+# What a line does, by the metric that it makes count, and the metrics of the whole run that get better
+# with it.
 EFFECTS = {
     "device_syncs": ("waits for the whole device", "syncs"),
     "stream_syncs": ("waits for the GPU", "syncs"),
@@ -75,8 +77,6 @@ EFFECTS = {
     "d2d": ("copies within the device", "d2d", "d2d_bytes"),
     "allocations": ("allocates device memory", "allocations", "peak_bytes"),
 }
-"""What a line does, by the metric that it makes count, and the metrics of the whole run that get better with
-it."""
 CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
 USUAL_CATEGORY = "Performance bottleneck"
 ELSEWHERE_TOO, SAME_RESULT = "Nothing else waits that did not", "The result is the same"

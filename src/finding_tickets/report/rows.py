@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from finding_tickets.model.verification import Verification
 
 REVIEW = "review"
+# The severities of documents, the worst first, and what those without one are counted as.
 SEVERITIES = (*Severity, UNDECIDED, REVIEW)
-"""The severities of documents, the worst first, and what those without one are counted as."""
 UNNAMED = "not named"
 ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED = "endorsed", "objected", "split", "no side", "not reviewed"
 CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
+# The opinions that take a side: whether they say that there is something to what the finding claims.
 SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
-"""The opinions that take a side: whether they say that there is something to what the finding claims."""
 
 UNPROVEN_RULE = "closed-without-evidence"
 REFUTED_RULE = "fixed-but-refuted"
@@ -37,8 +37,8 @@ BETWEEN = ", "
 _FORMULA = re.compile(
     "^(?=[=+\\-@\uff0b\uff0d\uff1d\uff20])|(?<=;)(?=[\"'\\s]*[=+\\-@\uff0b\uff0d\uff1d\uff20])"
 )
+# Characters that spreadsheets take in a cell; some put what follows into the next cells.
 LONGEST_CELL = 32_767
-"""Characters that spreadsheets take in a cell; some put what follows into the next cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +211,12 @@ def _verdict_cell(row: Entry, facts: Register) -> str:
     return f"{measured.verdict} ({measured.disagreement})" if measured.disagreement else measured.verdict
 
 
+# Every column of a list by its name, which is that of the query's key where there is one.
 LIST_COLUMNS = (
     "id", "kind", "severity", "status", "resolution", "verdict", "batch", "agent", "assignee", "domain",
     "category", "file", "reviewed-by", "related", "checklist", "created", "updated", "path", "summary",
     "title",
 )  # fmt: skip
-"""Every column of a list by its name, which is that of the query's key where there is one."""
 DEFAULT_COLUMNS = ("id", "severity", "status", "verdict", "title")
 
 
@@ -243,12 +243,12 @@ def list_cells(
     return cells
 
 
+# The columns of a report as CSV.
 CSV_COLUMNS = (
     "id", "kind", "title", "severity", "disposition", "status", "resolution", "verdict", "reason",
     "disagreement", "laws", "consensus", "unproven", "batch", "agent", "assignee", "domains", "categories",
     "files", "done", "undone", "created", "updated", "path",
 )  # fmt: skip
-"""The columns of a report as CSV."""
 
 
 def csv_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:

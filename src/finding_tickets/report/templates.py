@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
 
 FOLDER = "templates"
+# The endings of templates in which all that is not marked as HTML is escaped.
 HTML = (".html.j2", ".html")
-"""The endings of templates in which all that is not marked as HTML is escaped."""
 TICKET = "ticket.md.j2"
 TO_MEASURE = "Measure what it costs before and after the fix"
 

@@ -14,30 +14,29 @@ from unicodedata import category, east_asian_width
 from finding_tickets.model.vocabulary import Level, Verdict
 
 INDENT = "  "
+# The colours of verdicts; those that are not here are red.
 COLOURS = {
     Verdict.VERIFIED: "green",
     Verdict.REPRODUCED: "yellow",
     Verdict.INCONCLUSIVE: "magenta",
     Verdict.UNVERIFIED: "dim",
 }
-"""The colours of verdicts; those that are not here are red."""
 LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
+# What columns of a table are cut to at least, and the last one; with less room the last one is left out.
 LEAST_COLUMN, LEAST_CUT = 8, 12
-"""What columns of a table are cut to at least, and the last one; with less room the last one is left out."""
+# Control and format characters, surrogates and line separators: they steer a terminal or reorder its
+# text. Line ends, tabs and the two joiners are none of them; a carriage return alone would write over
+# the line.
 STEERING = re.compile(
     "\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
     "\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
-"""Control and format characters, surrogates and line separators: they steer a terminal or reorder its text.
-
-Line ends, tabs and the two joiners are none of them; a carriage return alone would write over the line.
-"""
 _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 _STEERING_OR_STYLE = re.compile(f"{_STYLE.pattern}|{STEERING.pattern}")
 
+# Colours a text in the style of a name, such as ``bold`` or ``red``.
 Styler = Callable[[str, str], str]
-"""Colours a text in the style of a name, such as ``bold`` or ``red``."""
 
 
 class Styled(NamedTuple):

@@ -39,11 +39,11 @@ AFTER = "fix"
 NO_LAW = "no law"
 MODELLED = "~"
 SYNCS = frozenset(KINDS)
+# Points of the sweep that are listed for a claim that fails there; the JSON has all.
 SHOWN_POINTS = 3
-"""Points of the sweep that are listed for a claim that fails there; the JSON has all."""
 MOST_OPERATIONS = 12
+# What half a screen has at most: metrics, lines of a variant, claims, and letters of the reason.
 MOST_METRICS, MOST_LINES, MOST_CLAIMS, LONGEST_REASON = 5, {BEFORE: 4, AFTER: 3}, 3, 400
-"""What half a screen has at most: metrics, lines of a variant, claims, and letters of the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ from finding_tickets.verify.plan import Plan
 if TYPE_CHECKING:
     from finding_tickets.measure.processes.isolation import TaskOutcome
 
+# Let git keep the lines of both branches; the digest tells that the file is of neither.
 ATTRIBUTES = "* merge=union\n"
-"""Let git keep the lines of both branches; the digest tells that the file is of neither."""
 _CACHED = re.compile(r"__pycache__/([^/.]+)\.[^/]*\.pyc$")
 
 

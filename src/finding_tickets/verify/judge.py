@@ -45,8 +45,8 @@ DECIDING = (FOUND, FIX)
 # Claims about these compare no number.
 NOT_COUNTED = {SAME_RESULT, ELSEWHERE}
 NOT_COMPARED = "result not compared"
+# Stands at lines for an access that the one of a race should have come after.
 RACED = "raced"
-"""Stands at lines for an access that the one of a race should have come after."""
 
 MEASURED = TypeAdapter(MeasuredTicket)
 

@@ -30,8 +30,8 @@ from finding_tickets.verify.plan import BASE, Plan
 
 Counts = dict[Statement, dict[str, int]]
 Site = tuple[str, int, str, str, int]
+# What no statement elsewhere may do unless it did so before.
 NEW = {"syncs": "a new wait", "hazards": "a new race", "implicit_syncs": "copies of unpinned memory may wait"}
-"""What no statement elsewhere may do unless it did so before."""
 
 
 @dataclass(frozen=True)

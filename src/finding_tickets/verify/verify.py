@@ -57,10 +57,10 @@ AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 COMPARED = ""
 NOT_COMPARABLE = "results cannot be compared"
 OTHER_COSTS = ("syncs", "implicit_syncs", "launches", "h2d", "h2d_bytes", "d2h", "d2h_bytes", "peak_bytes")
+# A fix that costs no more than this part of the code as found is not said to cost more.
 MORE = 1.1
-"""A fix that costs no more than this part of the code as found is not said to cost more."""
+# Letters of a line of code that are kept.
 LONGEST_LINE = 200
-"""Letters of a line of code that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,13 +40,13 @@ def _rows(data: bytes) -> Mapping[int, tuple[MarkdownTable, TableRow]]:
     return rows
 
 
+# What leaves a document unreadable, or its remediation.
 ERRORS = """
     unreadable too-large empty-file binary-file invalid-utf8 merge-conflict duplicate-id
     remediation-block remediation-yaml remediation-key remediation-twice remediation-type
     remediation-missing remediation-why remediation-answer remediation-variant remediation-path
     remediation-sidecar remediation-run
 """
-"""What leaves a document unreadable, or its remediation."""
 WARNINGS = """
     no-folder line-ends unclosed nesting title id-missing id-form metadata-number metadata-twice
     unknown-word location-lines table-cells table-delimiter table-header table-text heading-rule

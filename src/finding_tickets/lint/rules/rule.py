@@ -51,8 +51,8 @@ class Rule:
     of: type = object  # the kind of documents that are checked
 
 
+# All rules by their ID, once the modules that hold them are imported.
 RULES: dict[str, Rule] = {}
-"""All rules by their ID, once the modules that hold them are imported."""
 
 
 def check(*rules: Rule, of: type = object) -> Callable[[Check], Check]:

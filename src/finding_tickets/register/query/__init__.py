@@ -58,6 +58,7 @@ ORDERED = {"severity", *NUMBERS, *DATES}
 PATTERNS = {"title": "*{}*", "category": "*{}*", "domain": "/{}/*", "file": "*/{}/*"}
 DETAILED = {"reviewed-by", "related"}
 ANYTHING = {"title", "assignee", "file"}
+# What others call a key; queries name the right one.
 SYNONYMS = {
     **dict.fromkeys(("is", "state", "disposition"), "status"),
     **dict.fromkeys(("label", "labels", "tag", "tags", "component", "area"), "domain"),
@@ -68,11 +69,11 @@ SYNONYMS = {
     "outcome": "resolution",
     "reviewer": "reviewed-by",
 }
-"""What others call a key; queries name the right one."""
 WORDS: Mapping[str, Words] = {
     "kind": {"finding": ("ticket",), "review": ()},
     "verdict": {verdict.value: () for verdict in Verdict},
 }
+# The words of the register that a value may be a spelling of.
 VOCABULARY = {
     "severity": "severities",
     "status": "statuses",
@@ -82,7 +83,6 @@ VOCABULARY = {
     "agent": "known_agents",
     "reviewed-by": "known_agents",
 }
-"""The words of the register that a value may be a spelling of."""
 RANKS: Mapping[str, int] = {word: rank for rank, word in enumerate((*Severity, *Status, *Verdict))}
 GONE = {
     "or": "OR is gone: write several values with commas, as in status:open,investigating, or ask twice",

@@ -8,10 +8,10 @@ from finding_tickets.report.status import StatusReport
 from finding_tickets.report.templates import render
 from finding_tickets.report.text import printable
 
+# Characters of a message: more than people read there, and GitHub takes 64 KB with all escapes.
 LONGEST_MESSAGE = 4_000
-"""Characters of a message: more than people read there, and GitHub takes 64 KB with all escapes."""
+# Bytes of the summary that are kept for the line that counts what does not fit.
 ROOM_FOR_THE_REST = 200
-"""Bytes of the summary that are kept for the line that counts what does not fit."""
 _COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
 # As GitHub's toolkit escapes them; a comma or a colon would end a property.
 _IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})

@@ -35,8 +35,8 @@ from finding_tickets.report.templates import render_pieces, source
 from finding_tickets.report.verification import AFTER, BEFORE, law_of, laws_by_line
 from finding_tickets.verify.plan import places_of
 
+# The largest register whose sections are part of the page from the start.
 MOST_UNPACKED = 60
-"""The largest register whose sections are part of the page from the start."""
 LIMITS = {
     "rows": 200,  # of the table, from the start and for each time that more are asked for
     "headlines": 10,  # documents that are told of at the top; the table has them all
@@ -44,15 +44,15 @@ LIMITS = {
     "list": 100,  # items of a list in the summary
     "pack": 50,  # sections that are packed together: more take less room, fewer are opened faster
 }
+# How many levels the headings of a document stand below those of a page of its own.
 HEADINGS = 3
-"""How many levels the headings of a document stand below those of a page of its own."""
+# What the code as it was found is compared with: the first of these that there is, else any variant.
 NEXT_BEST = (AFTER, "applied", "recommended")
-"""What the code as it was found is compared with: the first of these that there is, else any variant."""
+# Lines that are shown around a change of code.
 CONTEXT = 3
-"""Lines that are shown around a change of code."""
 
+# Where a link that names no host leads: an address within the page, or None for nowhere.
 Resolve = Callable[[str], str | None]
-"""Where a link that names no host leads: an address within the page, or None for nowhere."""
 
 # The next level takes half as much time again for a tenth less room.
 _LEVEL = 5
@@ -77,8 +77,8 @@ _TAGS = {
 _SCHEMES = {"http", "https", "mailto"}
 _ALIGNMENTS = {"left", "center", "right"}
 
+# A file, a number, a function, the code, empty where it is not known, and what it costs by which laws.
 SourceLine = tuple[str, int, str, str, Sequence[tuple[str, str]]]
-"""A file, a number, a function, the code, empty where it is not known, and what it costs by which laws."""
 
 
 def trusted_html(text: str, *, below: int = 0, resolve: Resolve = lambda _: None) -> str:

@@ -21,11 +21,11 @@ VERSION = 1
 Item = dict[str, object]
 _NO_LINES = {"__all__": {"line"}}
 _OF_A_RUN = {"sweep", "within", "place", "moved", "differs", "data"}
+# Where the parts of a remediation stand, and what only some have.
 _NOT_SHOWN: dict[str, Any] = {
     **dict.fromkeys(("path", "span", "digest", "run", *_OF_A_RUN), True),
     **dict.fromkeys(("claims", "unmeasured", "checklist"), _NO_LINES),
 }
-"""Where the parts of a remediation stand, and what only some have."""
 
 
 def write_report(report: StatusReport) -> Iterator[str]:
