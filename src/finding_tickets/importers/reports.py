@@ -303,7 +303,7 @@ class _Passage:
 
     @property
     def title(self) -> str:
-        """What it says under a label such as ``Issue``, or in its first sentence."""
+        """The text under a label such as ``Issue``, or the first sentence."""
         summary = self.ticket.summary
         return plain(_SENTENCE.split(summary.raw.strip(), maxsplit=1)[0]) if summary else ""
 

@@ -257,7 +257,7 @@ class _RunReader:
             )
 
     def _rule(self, result: _Result) -> _Rule:
-        """Return the rule of a result: that at its index, or with its ID, or of which its ID is a part."""
+        """Return the rule of a result by its ID, the beginning of its ID, or its index."""
         tools = self._run.tool
         tool = dict(enumerate(tools.extensions)).get(result.rule.tool_component.index, tools.driver)
         at_index = dict(enumerate(tool.rules)).get(max(result.rule_index, result.rule.index), _Rule())
