@@ -32,7 +32,7 @@ pytestmark = [
     ),
 ]
 
-KILLS = 3
+KILLS = 2
 SEED = 6
 SECONDS_TO_END = 5.0
 TICKETS = (sys.executable, "-m", "finding_tickets")

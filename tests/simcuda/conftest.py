@@ -71,4 +71,5 @@ def torch_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[
             return Ended(int(process.stdout.readline()), *map(Path.read_text, files))
 
         yield run
-        process.communicate()
+        # A process that was forked meanwhile may have the other end of its input.
+        process.terminate()

@@ -5,7 +5,7 @@ names are replaced, also where modules have bound them, as in ``from torch.cuda 
 
 Known limitations:
     Functions and classes of Python that a class or a function has bound stay what they were. They end in
-    functions of C++.
+    functions of C++. So may the names of a module that is put in the place of another one of its name.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from itertools import islice
 from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, TypeVar, cast
 
@@ -168,6 +169,7 @@ def _swap_all(swaps: list[Swap]) -> list[Swap]:
 
 
 _OURS = ("torch", "simcuda")
+_NEWEST = 100
 
 
 @dataclass(slots=True)
@@ -179,8 +181,8 @@ class _Names:
     without_tables: int = -1
 
 
-# All modules, when those outside torch were last told from the others, and the names of these.
-_modules: list[ModuleType] = []
+# All modules that were there, and the names of those outside torch.
+_modules: dict[str, ModuleType] = {}
 _outside: dict[str, _Names] = {}
 Table = dict[Any, Any] | set[Any]
 
@@ -338,25 +340,24 @@ def _rebind(others: dict[int, Any]) -> None:
         names = each.names
         if each.without_any == len(names):
             continue
-        # Hardly any module has one, and the first simulation looks through all.
-        if others.keys().isdisjoint(map(_number, list(names.values()))):
+        found = [name for name, value in list(names.items()) if _number(value) in others]
+        for name in found:
+            names[name] = others[_number(names[name])]
+        # Hardly any module has one.
+        if not found:
             each.without_any = len(names)
-            continue
-        for name, value in list(names.items()):
-            if _number(value) in others:
-                names[name] = others[_number(value)]
 
 
 def _names_outside() -> Iterable[_Names]:
-    if (modules := list(sys.modules.values())) != _modules:
-        known = _outside.copy()
-        _outside.clear()
-        for key, module in list(sys.modules.items()):
+    # A forked process copies each object that it looks at: of modules, as a rule, the newest alone.
+    found = list(islice(reversed(sys.modules.items()), _NEWEST))
+    if found[-1] not in _modules.items():
+        found = list(sys.modules.items())
+    for key, module in found:
+        if _modules.get(key) is not module:
+            _modules[key] = module
             if isinstance(module, ModuleType) and key.partition(".")[0] not in _OURS:
-                names = vars(module)
-                before = known.get(key)
-                _outside[key] = before if before and before.names is names else _Names(names)
-        _modules[:] = modules
+                _outside[key] = _Names(vars(module))
     return _outside.values()
 
 
