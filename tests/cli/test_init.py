@@ -161,3 +161,21 @@ def test_nobody_said_yes(empty: Repository, tickets: Tickets) -> None:
     assert (2, before) == (ran.code, digests(empty.root))
     assert ["--- tickets.toml", 'tickets = ["docs"]'] == ran.out.splitlines()[0:3:2]
     assert "  docs: 1 document\n" in ran.err
+
+
+def test_agents_are_told_once(empty: Repository, tickets: Tickets) -> None:
+    """A block at the end of AGENTS.md; what stands there stays, and a second time adds nothing."""
+    file = empty.write("AGENTS.md", "# Ours")
+    ran = tickets("init", "--agents", "--yes")
+    text = file.read_text()
+    assert (0, "tickets.toml\nAGENTS.md\n") == (ran.code, ran.out)
+    assert text.startswith("# Ours\n\n## Waits, copies and memory of PyTorch code\n")
+    assert "`tickets claim " in text
+    assert (0, text) == (tickets("init", "--agents", "--yes").code, file.read_text())
+    assert 2 == tickets("init", "--agents").code
+    file.write_bytes(b"\xff")
+    assert 0 == tickets("init", "--agents", "--yes").code
+    assert file.read_bytes().startswith(b"\xff\n\n## Waits, ")
+    file.unlink()
+    assert 0 == tickets("init", "--agents", "--yes").code
+    assert text == f"# Ours\n\n{file.read_text()}"

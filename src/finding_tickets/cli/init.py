@@ -19,12 +19,14 @@ from finding_tickets.report.templates import render
 from finding_tickets.report.text import counted, fields_of
 
 CONFIGURATION = "configuration.toml.j2"
+AGENTS_FILE, AGENTS = "AGENTS.md", "agents.md.j2"
 MOST_LISTED, MOST_NAMED = 8, 3
 
 
 def init(
     root: Root = HERE,
     pyproject: Annotated[bool, flag("--pyproject", f"Configure in {PROJECT_FILE}.")] = False,
+    agents: Annotated[bool, flag("--agents", f"Add to {AGENTS_FILE} how agents measure.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
     yes: Annotated[bool, flag("--yes", "Write it.")] = False,
     output_format: OutputFormat = Format.TABLE,
@@ -34,50 +36,57 @@ def init(
     if pyproject and not (place / PROJECT_FILE).is_file():
         raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
     found = survey(place)
-    file = PROJECT_FILE if pyproject else CONFIG_FILE
-    added = render(CONFIGURATION, {"found": found, "table": "tool.tickets" if pyproject else ""})
+    added = {}
+    if not found.configured:
+        table = "tool.tickets" if pyproject else ""
+        file = PROJECT_FILE if pyproject else CONFIG_FILE
+        added[file] = render(CONFIGURATION, {"found": found, "table": table})
+    if agents:
+        added[AGENTS_FILE] = render(AGENTS, {})
     # Printed first: if writing fails, this explains why.
     say("\n".join(_explained(found)))
-    if found.configured:
+    if not added:
         say("nothing to do")
-    is_needed = not found.configured
-    is_written = yes and is_needed and not dry_run
+    is_written = yes and bool(added) and not dry_run
     if is_written:
-        _write(place, file, added)
+        for name, text in added.items():
+            _write(place, name, text)
     if output_format is Format.JSON:
-        item = {**_item(found), "files": [file] if is_needed else [], "written": is_written}
+        item = {**_item(found), "files": [*added], "written": is_written}
         write_json("init", [item])
     elif is_written:
-        write(file)
-    elif is_needed:
-        write(f"--- {file}\n{added.strip()}")
+        write("\n".join(added))
+    elif added:
+        write("\n".join(f"--- {name}\n{text.strip()}" for name, text in added.items()))
     if is_written:
         steps = ["tickets lint lists what to improve"] if found.documents else []
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
         say(f"next: {'; '.join(steps)}")
-    elif is_needed and dry_run:
+    elif added and dry_run:
         say("nothing was written (--dry-run)")
-    elif is_needed:
+    elif added:
         raise UsageError("nothing was written", hint="--yes writes it")
 
 
 def _write(root: Path, file: str, added: str) -> None:
-    """Create the configuration, or add its table to the end of pyproject.toml."""
+    """Create a file, or add to the end of one that is there what it does not have yet."""
 
     def append(data: bytes) -> bytes:
-        before = data.decode()
+        before = data.decode(errors="surrogateescape")
+        if added in before:
+            return data
         if before:
             before += "\n" if before.endswith("\n") else "\n\n"
         new = before + added
         try:
-            tomllib.loads(new)
+            tomllib.loads(new if file == PROJECT_FILE else "")
         except tomllib.TOMLDecodeError as error:
             # For instance, nothing can be added after ``tool = {...}``.
             message = f"a table [tool.tickets] cannot be added: {error}"
             raise BadDataError(message, file=file, hint="leave out --pyproject") from None
-        return new.encode()
+        return new.encode(errors="surrogateescape")
 
-    if file == PROJECT_FILE:
+    if (root / file).exists():
         rewrite(root, [FileEdit(file, append)])
         return
     try:
