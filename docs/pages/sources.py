@@ -1,13 +1,12 @@
-"""Where the cost of each operation is known from, for ``docs/truth.md``."""
+"""What the cost of each operation rests on, for ``docs/truth.md``."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+import json
+from collections import Counter
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from typing import Any
 
 import torch
 
@@ -19,6 +18,7 @@ from simcuda.basis import (
     DECLARED,
     MODELLED,
     READ,
+    RECORDED,
     REFUTED,
     UNKNOWN,
     confirmations,
@@ -27,17 +27,15 @@ from simcuda.basis import (
 )
 from simcuda.costs.rules import RULES
 from simcuda.costs.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART
-from simcuda.costs.traits import COPIES, traits_of
+from simcuda.costs.traits import COPIES, OperationTraits, traits_of
 from simcuda.traces.call import METRICS
 
 _APART, _NEVER_WAITING = (
-    {f"aten.{name}": source for source, names in table.items() for name in names}
-    for table in (TAKEN_APART, NEVER_WAITING)
+    {f"aten.{name}" for names in table.values() for name in names} for table in (TAKEN_APART, NEVER_WAITING)
 )
-"""Where it is known from how an operation is taken apart, or that it never waits."""
 
 MEANINGS = {
-    READ: "the cost follows from PyTorch's source, which is named",
+    READ: "the cost follows from PyTorch's source",
     MODELLED: "in some calls at least, launches or memory are an estimate: a library chooses kernels or "
     "workspaces. Waits and copies are read from the source",
     UNKNOWN: "in some calls at least, nobody knows whether it waits; a measurement lists it as unknown",
@@ -51,68 +49,71 @@ MEANINGS = {
 }
 """The words for what a cost rests on: where it is known from, and then what confirms it."""
 
-COPY = (
-    "ATen/native/cuda/Copy.cu: bytes where both are laid out alike, else a kernel; waits unless non_blocking"
-)
-MADE_OF_OTHERS = "PyTorch takes it apart"
-VIEW = "PyTorch's schemas: a view"
-TAGGED = "PyTorch's tags: elementwise or a reduction"
+
+def recordings() -> list[dict[str, Any]]:
+    """Return the recordings, with numbers by operation and metric, sorted by their names."""
+    found = json.loads(RECORDED.read_text(encoding="utf-8"))["traces"].values()
+    return sorted(found, key=lambda recording: str(recording["file"]))
 
 
 def operations() -> set[str]:
     """Return the packets of ATen that have a cost, or of which a recording or a test tells."""
     there = {_packet(name.replace("::", ".")) for name in torch._C._dispatch_get_all_op_names()}
-    named = {*_APART, *_NEVER_WAITING}
+    named = {*_APART, *_NEVER_WAITING, *COPIES}
     for op in {op for rule in RULES for op in rule.ops}:
         named |= {name for name in there if fnmatchcase(name, _packet(op))}
     # Both list what contains others too.
-    seen = {*recorded(), *tested()} & there
-    return (named & there) - HOST_ONLY | {name for name in seen if source_of(name)[1] != MADE_OF_OTHERS}
+    for name in {*recorded(), *tested()} & there:
+        if not all(each.composite for each in traits_of_packet(name)):
+            named.add(name)
+    return named & there - HOST_ONLY
 
 
 def _packet(operation: str) -> str:
     return ".".join(operation.split(".")[:2])
 
 
-@cache
-def source_of(packet: str) -> tuple[str, str]:
-    """Return the word for where the cost of an operation without overload is known from, and that."""
+def traits_of_packet(packet: str) -> list[OperationTraits]:
+    """Return the traits of the overloads that speak for an operation."""
     namespace, _, name = packet.partition(".")
     packet_of_torch = getattr(getattr(torch.ops, namespace), name)
-    overloads = [getattr(packet_of_torch, overload) for overload in packet_of_torch.overloads()]
-    # Some are TorchScript's own, and few write to a given result: these do not speak for the operation.
-    traits = [
-        traits_of(each)
-        for each in overloads
-        if torch._C._dispatch_has_kernel(each.name()) and not any(of.is_out for of in each._schema.arguments)
-    ]
-    if packet in _APART:
-        return READ, _APART[packet]
-    if packet in COPIES:
-        return READ, COPY
-    if all(each.composite for each in traits):
-        return READ, MADE_OF_OTHERS
-    sources, costs = dict[str, None](), {READ}
-    for each in traits:
-        if each.composite:
-            continue
-        for rule in each.rules:
-            sources[rule.id] = None
-            costs |= {MODELLED} if rule.approximate else set()
-            if rule.when is None:
-                break
-        # Here some calls may meet the condition of no rule.
-        else:
-            if each.is_view:
-                sources[VIEW] = None
-            elif each.is_one_kernel:
-                sources[TAGGED] = None
-            elif packet in _NEVER_WAITING:
-                sources[_NEVER_WAITING[packet]] = None
-                costs.add(MODELLED)
-            elif each.is_unknown:
-                costs.add(UNKNOWN)
-    return max(costs, key=(READ, MODELLED, UNKNOWN).index), ", ".join(sources) or "nothing"
+    found = []
+    for overload in packet_of_torch.overloads():
+        each = getattr(packet_of_torch, overload)
+        # Some are TorchScript's own, and few write to a given result: these do not speak for the operation.
+        writes = any(argument.is_out for argument in each._schema.arguments)
+        if torch._C._dispatch_has_kernel(each.name()) and not writes:
+            found.append(traits_of(each))
+    return found
+
+
+def known_from(packet: str) -> str:
+    """Return the word for where the cost of an operation without overload is known from."""
+    if packet in _APART or packet in COPIES:
+        return READ
+    words = {READ}
+    for each in traits_of_packet(packet):
+        if not each.composite:
+            words |= _words_of(packet, each)
+    return max(words, key=(READ, MODELLED, UNKNOWN).index)
+
+
+def _words_of(packet: str, traits: OperationTraits) -> set[str]:
+    """Return the words for an overload that is not taken apart."""
+    words = set()
+    for rule in traits.rules:
+        if rule.approximate:
+            words.add(MODELLED)
+        if rule.when is None:
+            return words
+    # Some calls may meet the condition of no rule.
+    if traits.is_view or traits.is_one_kernel:
+        return words
+    if packet in _NEVER_WAITING:
+        words.add(MODELLED)
+    elif traits.is_unknown:
+        words.add(UNKNOWN)
+    return words
 
 
 @dataclass(frozen=True)
@@ -122,9 +123,9 @@ class Basis:
     operation: str
 
     @property
-    def recorded(self) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
-        """What recordings decide about it."""
-        return recorded().get(self.operation, ())
+    def known_from(self) -> str:
+        """Where it is known from, in a word of ``MEANINGS``."""
+        return known_from(self.operation)
 
     @property
     def confirmed(self) -> tuple[str, ...]:
@@ -132,22 +133,8 @@ class Basis:
         return confirmations(self.operation, METRICS)
 
     def calls(self, place: int) -> Counter[str]:
-        """In how many calls each metric is what stands at this place of ``recorded``."""
+        """In how many calls each metric is what stands at this place of ``simcuda.basis.recorded``."""
         counts = Counter[str]()
-        for _, metric, numbers in self.recorded:
+        for _, metric, numbers in recorded().get(self.operation, ()):
             counts[metric] += sum(numbers[place : place + 1])
         return +counts
-
-
-def name_models(gpus: Iterable[str]) -> str:
-    """Return ``A100, V100`` for ``NVIDIA A100-PG509-200`` and two kinds of V100."""
-    found = [(re.search(r"\b[A-Z]*\d+\w*", gpu) or [gpu])[0] for gpu in gpus]
-    return ", ".join(dict.fromkeys(found))
-
-
-def name_counts(counts: Counter[str]) -> str:
-    """Return ``launches 12, copies/waits 3``: metrics with equal numbers together."""
-    metrics = defaultdict[int, list[str]](list)
-    for metric, number in counts.items():
-        metrics[number].append(metric)
-    return ", ".join(f"{'/'.join(names)} {number}" for number, names in metrics.items())

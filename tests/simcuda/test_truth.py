@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from docs.pages import sources
 from docs.pages.branches import kernel_lines, kernels_beside_composites
-from docs.pages.sources import source_of
+from docs.pages.sources import known_from, recordings
 from docs.pages.truth import page
 
 import simcuda
 from simcuda import basis
 from simcuda.basis import confirmations
-from simcuda.costs.rules import RULES
+from simcuda.costs.rules import OF_LIBRARIES, OF_OTHER_VERSIONS, RULES
 from simcuda.ledger import noting_operations, operations_of
 from simcuda.traces.call import METRICS
 
@@ -31,34 +30,33 @@ OF_ANOTHER_TORCH = torch.__version__.split("+")[0] != json.loads(basis.TESTED.re
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested", "ignore:Sparse", "ignore:index_reduce")
 @pytest.mark.skipif(OF_ANOTHER_TORCH, reason="the page is of the torch by which it was made")
 def test_the_page_is_what_the_command_prints() -> None:
-    """docs/truth.md is what ``python -m docs.pages.truth`` prints, with each rule and each operation once."""
+    """docs/truth.md is what ``python -m docs.pages.truth`` prints, with each rule and each recording once."""
     text = page()
     assert (DOCS / "truth.md").read_text() == text
-    _, _, operations = text.partition("\n## Operations\n")
-    rows = [line.split(" | ") for line in operations.splitlines() if line.startswith("| `")]
-    names = [name for row in rows for name in row[0].removeprefix("| ").split(", ")]
-    assert len(set(names)) == len(names) > 700
-    # What writes to a given result does not speak for its operation.
-    wanted = {rule.id for rule in RULES if not all(op.endswith("out") for op in rule.ops)}
-    assert wanted <= {rule for row in rows for rule in row[2].split(", ")}
+    _, _, after = text.partition("\n## Recordings\n")
+    rows = re.findall(r"^\| ([\w.-]+) \|", after, flags=re.MULTILINE)
+    heads = ["recording", "rule", "rule", "rule"]
+    names = [recording["file"].partition(".json")[0] for recording in recordings()]
+    names += [rule.id for rule in (*RULES, *OF_LIBRARIES, *OF_OTHER_VERSIONS)]
+    assert sorted([*heads, *names]) == sorted(rows)
 
 
 @pytest.mark.parametrize(
-    ("operation", "cost", "source"),
+    ("operation", "word"),
     [
-        ("aten._local_scalar_dense", "read", "read-one-value"),  # its rule, from CUDAScalar.cu
-        ("aten.sin", "read", sources.TAGGED),  # tagged pointwise, without a rule
-        ("aten.view", "read", sources.VIEW),
-        ("aten._to_copy", "read", sources.COPY),
-        ("aten.mm", "modelled", "matrix-product"),  # cuBLAS chooses its kernels
-        ("aten.linalg_eig", "unknown", "nothing"),  # docs/simcuda-ops.md: not documented
+        ("aten._local_scalar_dense", "read"),  # its rule, from CUDAScalar.cu
+        ("aten.sin", "read"),  # tagged pointwise, without a rule
+        ("aten.view", "read"),
+        ("aten._to_copy", "read"),
+        ("aten.mm", "modelled"),  # cuBLAS chooses its kernels
+        ("aten.linalg_eig", "unknown"),  # docs/simcuda-ops.md: not documented
         # Two rules: reading by a mask is modelled, reading by indices is not.
-        ("aten.index", "modelled", "read-by-mask, read-by-index"),
+        ("aten.index", "modelled"),
     ],
 )
-def test_where_a_cost_is_known_from(operation: str, cost: str, source: str) -> None:
-    """One word for each way to know it, and the rule or the source that says so."""
-    assert (cost, source) == source_of(operation)
+def test_where_a_cost_is_known_from(operation: str, word: str) -> None:
+    """One word for each way to know it."""
+    assert word == known_from(operation)
 
 
 @pytest.mark.parametrize(
