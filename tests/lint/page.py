@@ -1,4 +1,4 @@
-"""The page that documents every rule, docs/lint-rules.md, from the reasons and examples beside the rules.
+"""The page that documents every rule, docs/lint-rules.md, and the examples of rules that tests run.
 
 ``python -m tests.lint.page > docs/lint-rules.md`` writes it anew.
 """
@@ -18,7 +18,6 @@ from finding_tickets.lint.rules import RULES, Rule
 
 # Where the ticket of an example stands that names no file.
 TICKET = "tickets/B1-PT-01.md"
-FENCE = "~~~~"
 Files = Mapping[str, str | bytes]
 
 
@@ -56,34 +55,18 @@ def _files(example: Any) -> Files:
 
 
 def rules_page() -> str:
-    """Every rule with its level, its reason and its examples, in Markdown."""
-    entries = (f"## {name}\n\n{entry_text(RULES[name])}" for name in sorted(RULES))
+    """Every rule with its level and its reason, in Markdown."""
     introduction = (Path(__file__).parent / "introduction.md").read_text(encoding="utf-8")
-    return "\n".join([introduction, *entries]).rstrip("\n")
+    return introduction + "\n".join(entry(rule) for _, rule in sorted(RULES.items()))
 
 
-def entry_text(rule: Rule) -> str:
-    """One rule as the page has it below its heading."""
-    about = explanations()[rule.id]
-    traits = [rule.level.capitalize()]
+def entry(rule: Rule) -> str:
+    """The line of one rule."""
+    traits = [str(rule.level)]
     traits += ["bad data"] if rule.bad_data else []
     traits += ["reader"] if rule.is_reported else []
-    traits += ["fixed by `--fix`" if rule.fixable else "not fixed by `--fix`"]
-    parts = [f"*{', '.join(traits)}.* {about.reason}\n"]
-    for title, files in (("Wrong", about.wrong), ("Right", about.right)):
-        parts.append(f"{title}:\n\n{FENCE}markdown")
-        for path, content in files.items():
-            text = content if isinstance(content, str) else content.decode(errors="backslashreplace")
-            shown = "".join(
-                char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
-                for char in text
-            ).rstrip("\n")
-            if set(files) != {TICKET}:
-                parts += [f"──── {path}", shown or "(as it was)"]
-            else:
-                parts.append(shown)
-        parts += [FENCE, ""]
-    return "\n".join(parts)
+    traits += ["fixed by `--fix`"] if rule.fixable else []
+    return f"- **{rule.id}** (*{', '.join(traits)}*): {explanations()[rule.id].reason}"
 
 
 if __name__ == "__main__":

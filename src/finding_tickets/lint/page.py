@@ -1,4 +1,4 @@
-"""The reasons of rules, from the files with examples; docs/lint-rules.md shows both."""
+"""The reasons of rules, from the files with examples; docs/lint-rules.md shows them too."""
 
 from __future__ import annotations
 
