@@ -29,22 +29,41 @@ SECONDS = 300
 AT_ONCE = 6
 """Architectures that one process runs."""
 REFUSED = "Refused: "
+APPROXIMATE = "~"
 HEAD = """\
 # Compatibility
 
-Small programs use libraries as people do: real features, tiny models, nothing downloaded. Each runs by
-[`tickets probe`](probe.md) in a process of its own, on a simulated device. This page is what they did, as
-`python -m tests.compatibility` prints it; `.github/workflows/compatibility.yml` runs them every week, also on
-other versions of torch.
+```sh
+tickets probe tests/compatibility/programs/peft.py:lora
+```
 
-- **Waits** are [`syncs`](metrics.md), with those that drain in brackets.
-- **Marked** are operations whose cost is [unknown, or approximate](simcuda.md#what-is-approximate).
-  Approximate ones are only counted: every matrix product is one.
-- **Refused** is what [does not run](simcuda.md#what-is-refused), with the message and the reason.
-- **Versions of torch.** The page is about 2.13.0. With 2.14.1 the programs of torch do, wait and are marked
-  the same, the tests of the device and of measuring pass, and our own tickets have the same laws and
-  verdicts. With 2.11 and 2.12 a real GPU is measured, and no device is simulated.
+counts what a small program does that uses a library as people do: real features, a tiny model, nothing
+downloaded. This page has what each of [these programs](../tests/compatibility/programs), whose docstrings
+say what they use, did on a simulated device. `python -m tests.compatibility` prints it;
+`.github/workflows/compatibility.yml` runs them every week, also on other versions of torch.
+
+- The number is how often the host [waits](metrics.md); `~` means that some costs are
+  [approximate](simcuda.md#what-is-approximate), as every matrix product is.
+- **Versions of torch.** The page is about 2.13.0, but torchvision ran on 2.14.1. With 2.14.1 the programs of
+  torch do, wait and are marked the same, the tests of the device and of measuring pass, and our own tickets
+  have the same laws and verdicts. With 2.11 and 2.12 a real GPU is measured, and no device is simulated.
 - Somebody who wrote no rule of the device [checked the lines that wait](../tests/compatibility/checked.md).
+"""
+UNKNOWN = """
+## Unknown
+
+What these operations cost [is not known](simcuda.md#what-is-approximate).
+"""
+REFUSALS = """
+## Refused
+
+These [do not run](simcuda.md#what-is-refused).
+"""
+ARCHITECTURE_HEAD = """
+## Architectures of transformers
+
+Tiny and random, from their configurations: forward, backward, a step of AdamW, and `generate` of three tokens
+where there is one. So often each waits:
 """
 
 
@@ -115,31 +134,55 @@ def probe(file: Path, function: str, *options: str) -> dict[str, Any]:
     return dict(data)
 
 
-def waits(data: dict[str, Any], point: int = 0) -> str:
-    """How often the host waited, and in brackets how often the device then had nothing left to do."""
-    syncs, drains = (data["metrics"][name]["values"][point] for name in ("syncs", "drains"))
-    return f"{syncs} ({drains})" if syncs else "0"
+@dataclass(frozen=True)
+class Outcome:
+    """What a program did."""
+
+    program: Program
+    data: dict[str, Any]
+
+    @property
+    def said(self) -> str:
+        """The errors, in a line."""
+        return " ".join(" ".join(self.data["errors"]).split())
+
+    @property
+    def unknown(self) -> str:
+        """The operations of unknown cost."""
+        return "" if self.said else ", ".join(f"`{name}`" for name in self.data["unknown"])
+
+    @property
+    def marks(self) -> str:
+        """The operations of unknown cost, and a sign for those that are approximate."""
+        return "" if self.said else self.unknown + APPROXIMATE * bool(self.data["approximate"])
+
+    @property
+    def cell(self) -> str:
+        """The program with its waits."""
+        if self.said:
+            return f"`{self.program.function}` refused"
+        return f"`{self.program.function}` {waits(self.data)}{APPROXIMATE * bool(self.data['approximate'])}"
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether it runs, if it should, or is refused."""
+        return bool(self.said) == bool(self.program.refused)
 
 
-def marked(data: dict[str, Any]) -> str:
-    """The operations whose cost is not known, and how many are approximate."""
-    unknown = ", ".join(f"`{name}`" for name in data["unknown"])
-    approximate = len(data["approximate"])
-    return "; ".join(
-        [
-            *([f"unknown: {unknown}"] if unknown else []),
-            *([f"{approximate} approximate"] if approximate else []),
-        ]
-    )
+def waits(data: dict[str, Any], point: int = 0) -> int:
+    """How often the host waited."""
+    return int(data["metrics"]["syncs"]["values"][point])
 
 
 def marks(page: str) -> dict[str, str]:
-    """What is marked in each program's row of a page."""
-    return {
-        f"{section.split()[0]}:{function}": cell.strip()
-        for section in page.split("\n## ")[1:]
-        for function, cell in re.findall(r"^\| .+? \| `(\w+)` \| .* \|([^|]*)\|$", section, re.MULTILINE)
-    }
+    """What is marked in each program on a page."""
+    found = {}
+    for library, cells in re.findall(r"^\| (\w+) \S+ \| (.*) \|$", page, re.MULTILINE):
+        for function, sign in re.findall(rf"`(\w+)` (?:\d+|refused)({APPROXIMATE}?)", cells):
+            found[f"{library}:{function}"] = sign
+    for name, operations in re.findall(r"^\| `(\w+:\w+)` \| (`.*) \|$", page, re.MULTILINE):
+        found[name] += operations
+    return found
 
 
 def is_worse(now: str, then: str | None) -> bool:
@@ -159,56 +202,63 @@ def release(library: str) -> str:
 
 def main(chosen: list[str]) -> int:
     """Print the page of the programs that are chosen, or of all."""
-    rows, wrong = [], []
     page = PAGE.read_text(encoding="utf-8")
-    if f"\n## torch {release('torch')}\n" not in page:
+    if f"\n| torch {release('torch')} |" not in page:
         page = ""
     before = marks(page)
+    outcomes, wrong = [], []
     for each in programs():
         if chosen and not {each.library, each.name} & {*chosen}:
             continue
-        data = probe(PROGRAMS / f"{each.library}.py", each.function)
-        said = " ".join(" ".join(data["errors"]).split()).replace("|", "\\|")
-        if bool(said) != bool(each.refused) or (not said and is_worse(marked(data), before.get(each.name))):
+        outcome = Outcome(each, probe(PROGRAMS / f"{each.library}.py", each.function))
+        outcomes.append(outcome)
+        if not outcome.is_as_expected or is_worse(outcome.marks, before.get(each.name)):
             wrong.append(each.name)
-        result = f"refused: {said} *({each.refused})*" if each.refused and said else said or "runs"
-        cells = (
-            each.feature,
-            f"`{each.function}`",
-            result,
-            *(("", "") if said else (waits(data), marked(data))),
-        )
-        rows.append((each.library, f"| {' | '.join(cells)} |"))
-    print(HEAD)
-    for library in dict.fromkeys(library for library, _ in rows):
-        print(f"## {library} {release(library)}\n")
-        print("| feature | program | result | waits | marked |\n|---|---|---|---|---|")
-        print(*(row for of, row in rows if of == library), "", sep="\n")
+    print(program_page(outcomes))
     if not chosen or "architectures" in chosen:
-        print("## Architectures of transformers\n")
-        print(
-            "Tiny and random, from their configurations: forward, backward, a step of AdamW, and `generate`"
-        )
-        print("of three tokens where there is one.\n")
-        print("| architecture | result | waits |\n|---|---|---|")
-        names = architectures()
-        unknown: set[str] = set()
-        for first in range(0, len(names), AT_ONCE):
-            numbers = range(first, min(first + AT_ONCE, len(names)))
-            data = probe(ARCHITECTURES, "run", "--sweep", f"number={','.join(map(str, numbers))}")
-            for point, number in enumerate(numbers):
-                failures = [
-                    text for text in data["errors"] if f"number={number}:" in text or "metrics" not in data
-                ]
-                wrong += [names[number]] * bool(failures)
-                result = failures[0] if failures else f"runs | {waits(data, point)}"
-                print(f"| {names[number]} | {result} |", flush=True)
-            unknown.update(data.get("unknown", ()))
-        wrong += [f"architectures:{name}" for name in sorted(unknown) if page and name not in page]
-        print(f"\nUnknown are {', '.join(sorted(unknown)) or 'no operations'}.")
+        wrong += print_architectures(page)
     if wrong:
         print("not as expected:", *wrong, file=sys.stderr)
     return 1 if wrong else 0
+
+
+def program_page(outcomes: list[Outcome]) -> str:
+    """The page but for architectures."""
+    lines = [HEAD, "| library | programs |", "|---|---|"]
+    for library in dict.fromkeys(each.program.library for each in outcomes):
+        cells = ", ".join(each.cell for each in outcomes if each.program.library == library)
+        lines.append(f"| {library} {release(library)} | {cells} |")
+    lines += [UNKNOWN, "| program | operations |", "|---|---|"]
+    lines += [f"| `{each.program.name}` | {each.unknown} |" for each in outcomes if each.unknown]
+    lines += [REFUSALS, "| program | reason |", "|---|---|"]
+    for each in outcomes:
+        if each.said:
+            reason = each.program.refused if each.is_as_expected else each.said.replace("|", "\\|")
+            lines.append(f"| `{each.program.name}` | {each.program.feature}: {reason} |")
+    return "\n".join(lines)
+
+
+def print_architectures(page: str) -> list[str]:
+    """Run and print the architectures of transformers; return those that are not as expected."""
+    print(ARCHITECTURE_HEAD)
+    names = architectures()
+    unknown: set[str] = set()
+    wrong = []
+    for first in range(0, len(names), AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, len(names)))
+        data = probe(ARCHITECTURES, "run", "--sweep", f"number={','.join(map(str, numbers))}")
+        for point, number in enumerate(numbers):
+            failures = []
+            for text in data["errors"]:
+                if f"number={number}:" in text or "metrics" not in data:
+                    failures.append(text)
+            wrong += [names[number]] * bool(failures)
+            end = "." if number == len(names) - 1 else ","
+            result = f"({failures[0]})" if failures else str(waits(data, point))
+            print(f"`{names[number]}` {result}{end}", flush=True)
+        unknown.update(data.get("unknown", ()))
+    print(f"\nUnknown are {', '.join(sorted(unknown)) or 'no operations'}.")
+    return wrong + [f"architectures:{name}" for name in sorted(unknown) if page and name not in page]
 
 
 if __name__ == "__main__":
