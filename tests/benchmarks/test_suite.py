@@ -16,8 +16,9 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (?:`(\w+)`)? ?\| `([\w-]+)` \| .* \| (.*) \|$", re.MULTILINE)
 MOST, LEAST = Bound(1.5), Bound(0.8, at_least=True)
-# These start the tool and pytest many times, as their own tests do; python -m benchmarks --least runs them.
-LONG = ("gpu_tests", "verify_all", "ten_tickets", "path")
+# These start the tool, a browser and pytest many times, as tests of their own do.
+# python -m benchmarks --least runs them.
+LONG = ("reports", "gpu_tests", "verify_all", "ten_tickets", "path")
 EXCEEDED = Result(name="slow", what="ours / theirs", value=2.0, bound=MOST)
 
 

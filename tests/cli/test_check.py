@@ -157,30 +157,26 @@ def test_a_wait_put_back_is_one_message_at_its_line(base: Repository, check: Che
     assert message.endswith(": return [tensor.norm().item() for tensor in tensors]")
 
 
-HONEST = {
-    "comment in the verifier": ("verifiers/a_1.py", "workload = ", "# The work\nworkload = "),
-    "rename": ("fixes/a_1/fix.py", "tensors", "values"),
-    "one wait fewer": ("fixes/a_1/fix.py", "    torch.cuda.synchronize()\n", ""),
-    "a claim more": ("tickets/A-1.md", "syncs: 2,", "syncs: 2, h2d: 0,"),
-    "another size in words": ("tickets/A-1.md", "It waits", "It waits for long"),
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [each if each == "one wait fewer" else pytest.param(each, marks=pytest.mark.slow) for each in HONEST],
-)
-def test_an_honest_branch_passes(base: Repository, check: Check, name: str) -> None:
-    """It is silent but for notes: an improvement, and evidence that is out of date."""
-    edit(base, *HONEST[name])
+@pytest.mark.slow
+def test_an_honest_branch_passes(base: Repository, check: Check) -> None:
+    """Comments of the verifier, names in the fix, words of the ticket and a claim more change no rule."""
+    edit(base, "verifiers/a_1.py", "workload = ", "# The work\nworkload = ")
+    edit(base, "fixes/a_1/fix.py", "tensors", "values")
+    edit(base, "tickets/A-1.md", "syncs: 2,", "syncs: 2, h2d: 0,")
+    edit(base, "tickets/A-1.md", "It waits", "It waits for long")
     code, problems = check()
     assert (0, []) == (code, places(problems)), problems
-    if name == "one wait fewer":
-        notes = [each["message"] for each in problems]
-        assert [
-            "A-1: fix.syncs is better than claimed, 2 (tensors=1: 1)",
-            "A-1: its evidence is out of date",
-        ] == notes
+
+
+def test_an_improvement_is_a_note(base: Repository, check: Check) -> None:
+    """And so is evidence that is out of date."""
+    edit(base, "fixes/a_1/fix.py", "    torch.cuda.synchronize()\n", "")
+    code, problems = check()
+    assert (0, []) == (code, places(problems)), problems
+    assert [
+        "A-1: fix.syncs is better than claimed, 2 (tensors=1: 1)",
+        "A-1: its evidence is out of date",
+    ] == [each["message"] for each in problems]
 
 
 def test_main_may_go_on(base: Repository, git: Git, check: Check) -> None:
@@ -242,10 +238,6 @@ DISHONEST = {
         fix(FAST.replace("return", "found =") + "\ntensors[0].zero_()\nreturn found\n"),
         "fix.same_result_as is claimed to be found",
     ),
-    "lower precision": (
-        fix(FAST.replace("tensor.norm()", "tensor.half().norm().float()")),
-        "fix.same_result_as is claimed to be found",
-    ),
     "work on a side stream": (
         fix(
             "found = torch.stack([tensor.norm() for tensor in tensors])\n"
@@ -256,10 +248,6 @@ DISHONEST = {
     "batched calls": (
         fix(f"CALLS.append(1)\nif len(CALLS) % 2:\n    {LOOP}\n{FAST}\n", "\nCALLS = []\n"),
         "costs differ from run to run",
-    ),
-    "torch patched": (
-        fix(FAST, "\ntorch.cuda.synchronize = lambda: None\n"),
-        "torch.cuda.synchronize",
     ),
     "no fix": (None, "A-1: its fix is gone"),
     "a bug": (fix(FAST.replace(".norm()", ".nrm()")), "has no attribute 'nrm'"),

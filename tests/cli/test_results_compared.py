@@ -61,16 +61,6 @@ def committed(repository: Repository, git: Git) -> Callable[[str], None]:
     [
         # The work is deleted with the wait.
         (TRAINER.replace(NORMS, "").replace("*norms", ""), "norms: missing"),
-        pytest.param(
-            FIXED.replace(STEP, ""),
-            "model['weight']: 32 of 32 elements differ, the first at (0, 0): ",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            TRAINER.replace(NORMS, "    norms = [0.5, 0.5]\n"),
-            "norms: 2 of 2 elements differ, the first at (0,): 0.5 instead",
-            marks=pytest.mark.slow,
-        ),
         (
             TRAINER.replace(NORMS, RACE),
             "at train.py:9: norms = host.tolist(), not ordered after train.py:8: host = torch.empty(2, ",
@@ -81,7 +71,7 @@ def committed(repository: Repository, git: Git) -> Callable[[str], None]:
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["deleted", "no step", "constant", "race", "more output"],
+    ids=["deleted", "race", "more output"],
 )
 def test_a_fix_that_does_something_else_is_refused(
     committed: Callable[[str], None], repository: Repository, tickets: Tickets, now: str, reason: str
@@ -103,7 +93,10 @@ def test_a_ticket_whose_fix_does_less_stays_open(
     committed(TRAINER, BLOCK.replace('"@first"', '"@first", fix: "@worktree"'))
     repository.write("train.py", FIXED.replace(STEP, ""))
     done = tickets("close", "B1-PT-01")
-    assert (1, True) == (done.code, "failed: the result differs: model['weight']" in done.err), done.err
+    assert (1, True) == (
+        done.code,
+        "failed: the result differs: model['weight']: 32 of 32 elements differ, " in done.err,
+    ), done.err
     (item,) = tickets("list", "--format", "json").data
     assert ("open", "failed") == (item["status"], item["verdict"])
 

@@ -407,7 +407,6 @@ RECORDINGS = {
     "h100_bert_small": (104, 60, 1, 1),
     "h100_qwen1.5_prefill": (1378, 1029, 1, 1),
     "v100_dlrm_training_rank0": (659, 200, 16, 10),
-    "v100_resnet50_training": (8382, 8772, 12, 12),
 }
 
 
