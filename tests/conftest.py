@@ -255,8 +255,9 @@ class SharedIsolation(Isolation):
 def server() -> Iterator[Server]:
     """``server()`` is the one that measures for all tests; what it loads takes seconds.
 
-    There is another one for those that see other GPUs.
+    Where there are GPUs, there is another one for those that see others.
     """
+    has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
     with ExitStack() as stack:
 
         @cache
@@ -264,7 +265,7 @@ def server() -> Iterator[Server]:
             return stack.enter_context(SharedIsolation(ALL_PRELOADED, at_once=False))
 
         def choose() -> Isolation:
-            return start(os.environ.get("CUDA_VISIBLE_DEVICES"))
+            return start(os.environ.get("CUDA_VISIBLE_DEVICES") if has_gpu else None)
 
         yield choose
 

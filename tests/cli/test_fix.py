@@ -48,17 +48,23 @@ def pinned(repository: Repository, git: Git) -> Repository:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beside", [False, True])
-def test_from_a_script_that_waits_to_a_closed_ticket(
-    pinned: Repository, tickets: Tickets, beside: bool
-) -> None:
-    """Edit, fix, close: in the ticket, or where its remediation stands in a file beside it."""
-    pinned.ticket(status="open", more="" if beside else PINNED)
-    path = "tickets/B1-PT-01.md"
-    if beside:
-        path = "tickets/B1-PT-01.remediation.yaml"
-        pinned.write(path, BESIDE.replace("\n", "\r\n"))
-    before = (pinned.root / path).read_bytes()
+def test_a_remediation_beside_its_ticket(pinned: Repository, tickets: Tickets) -> None:
+    """The fix is added there, with line ends as they are."""
+    pinned.ticket(status="open")
+    file = pinned.write("tickets/B1-PT-01.remediation.yaml", BESIDE.replace("\n", "\r\n"))
+    before = file.read_bytes().splitlines(keepends=True)
+    pinned.write("train.py", FAST)
+    assert 0 == tickets("fix", "B1-PT-01").code
+    assert [f"{line[1:]}\r\n".encode() for line in ADDED] == [
+        line for line in file.read_bytes().splitlines(keepends=True) if line not in before
+    ]
+
+
+@pytest.mark.slow
+def test_from_a_script_that_waits_to_a_closed_ticket(pinned: Repository, tickets: Tickets) -> None:
+    """Edit, fix, close."""
+    file = pinned.ticket(status="open", more=PINNED)
+    before = file.read_bytes()
     # Nothing has changed yet.
     done = tickets("fix", "B1-PT-01")
     assert (3, True) == (done.code, "found and fix are the same code" in done.out), done.err
@@ -66,23 +72,19 @@ def test_from_a_script_that_waits_to_a_closed_ticket(
     pinned.write("train.py", f"{SLOW}# not yet\nimport math\n")
     done = tickets("fix", "B1-PT-01")
     assert (1, True) == (done.code, "costs what the code as found does" in done.err), done.err
-    assert before == (pinned.root / path).read_bytes()
+    assert before == file.read_bytes()
     pinned.write("train.py", FAST)
     done = tickets("fix", "B1-PT-01", "--dry-run")
     assert (0, ADDED) == (done.code, added(done.out)), done.err
-    assert before == (pinned.root / path).read_bytes()
+    assert before == file.read_bytes()
     assert not (pinned.root / "evidence").exists()
     done = tickets("fix", "B1-PT-01")
     assert 0 == done.code, done.err
     # The line of the code as found is that of its commit, and not what stands there now.
     assert "syncs: 4  torch.ones(2, device='cuda').sum().item()" in done.out
-    now = (pinned.root / path).read_bytes()
     assert ADDED == [
-        f"+{line}" for line in now.decode().splitlines() if line not in before.decode().splitlines()
+        f"+{line}" for line in file.read_text().splitlines() if line not in before.decode().splitlines()
     ]
-    assert {line[-2:] for line in now.splitlines(keepends=True)} == {
-        line[-2:] for line in before.splitlines(keepends=True)
-    } or not beside
     assert ["verified"] == [each["verdict"] for each in tickets("list", "--format", "json").data]
     # Evidence is fresh: closing measures nothing.
     done = tickets("close", "B1-PT-01")

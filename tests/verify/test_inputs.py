@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import py_compile
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree, rmtree
-from time import monotonic, sleep
 
 import pytest
 from tests.conftest import Repository, Server
-from tests.verify.conftest import FIX, FOUND, VERIFIER, add, verify_all
+from tests.verify.conftest import FIX, VERIFIER, add, verify_all
 
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
@@ -113,45 +111,3 @@ def test_a_clone_elsewhere_gives_the_same_bytes(measured: Path, tmp_path: Path, 
     verify_all(Repository(root), isolation)
     (file,) = (measured / "evidence").rglob("*.json")
     assert file.read_bytes() == (root / file.relative_to(measured)).read_bytes()
-
-
-@pytest.mark.slow
-def test_a_cache_that_is_checked_in_is_not_run(repository: Repository, isolation: Isolation) -> None:
-    """The source of the fix waits as often as the code as found, and its cache once."""
-    add(repository, "A-1", verifier=VERIFIER.format(ticket="A-1"), fix=FOUND)
-    unchecked(repository.root, "fixes/a_1/fix", FIX)
-    found = verify_all(repository, isolation)["A-1"].verification
-    assert found is not None
-    assert Verdict.FAILED == found.verdict
-
-
-WAITS = """
-import pathlib, time
-HERE = pathlib.Path(__file__).parents[2]
-MODE = (HERE / "settings.json").read_text()
-(HERE / "read").touch()
-while not (HERE / "edited").exists():
-    time.sleep(0.02)
-"""
-
-
-@pytest.mark.slow
-def test_what_is_edited_during_a_measurement_makes_the_verdict_stale(
-    repository: Repository, isolation: Isolation
-) -> None:
-    """Nobody can say which content was measured."""
-    add(repository, "A-1", fix=WAITS + FIX)
-    repository.write("settings.json", "1")
-
-    def edit() -> None:
-        deadline = monotonic() + 60
-        while not (repository.root / "read").exists() and monotonic() < deadline:
-            sleep(0.02)
-        repository.write("settings.json", "2")
-        repository.write("edited", "")
-
-    editor = threading.Thread(target=edit)
-    editor.start()
-    verify_all(repository, isolation)
-    editor.join()
-    assert (Verdict.STALE, ("settings.json",)) == now(repository.root)

@@ -100,37 +100,6 @@ def test_a_script_at_two_revisions(revisions: Repository, git: Git, isolation: I
         revisions.write(file, text)
 
 
-KINDS = {
-    "a module": "run: pkg.train {n}",
-    "a function": "run: pkg.work:step",
-    "a function in a file": "run: src/pkg/work.py:step",
-    "a test": "run: tests/test_step.py::test_step[{n}]",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_kinds(repository: Repository, isolation: Isolation, kind: str) -> None:
-    """A module, a function and a test wait once for each of n, as they say."""
-    repository.write("src/pkg/__init__.py", "")
-    repository.write("src/pkg/work.py", WORK)
-    repository.write("src/pkg/train.py", "import sys\nfrom pkg.work import step\nstep(int(sys.argv[1]))\n")
-    repository.write("tests/test_step.py", TEST)
-    add(repository, f"{KINDS[kind]}\nsweep: {{n: [1, 2, 4]}}\nclaims: {{found: {{syncs: n}}}}")
-    done = verify_all(repository, isolation)["B1-PT-01"].verification
-    assert done
-    assert (Verdict.REPRODUCED, "n") == (done.verdict, done.variants["found"].laws["syncs"]), done.reason
-
-
-WORK = "import torch\n\ndef step(n):\n    for _ in range(n):\n        torch.ones(3, device='cuda').tolist()\n"
-TEST = """\
-import pytest
-from pkg.work import step
-
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_step(n):
-    step(n)
-"""
 ON_LINE = "tickets/B1-PT-01.md:31"
 REQUIRED = "the following arguments are required: --name"
 TROUBLES = {
