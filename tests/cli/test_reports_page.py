@@ -23,7 +23,6 @@ from finding_tickets.report.status import (
     OpenWork,
     RefutedClaim,
     RegisterStatus,
-    Reviewer,
     StatusReport,
 )
 from finding_tickets.report.verification import LawChange
@@ -33,7 +32,6 @@ RECORDS = (
     StatusReport,
     RegisterStatus,
     ReportRow,
-    Reviewer,
     Disagreement,
     RefutedClaim,
     OpenWork,
