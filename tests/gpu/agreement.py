@@ -14,7 +14,9 @@ from tests.gpu.run import read_recording
 
 import simcuda
 
-RECORDING = read_recording(Path(__file__).with_name("h100-cuda13-torch2.11.json"))
+HERE = Path(__file__).parent
+RECORDINGS = [read_recording(HERE / f"{gpu}-cuda13-torch2.11.json") for gpu in ("h100", "h200")]
+"""What GPUs counted; a pattern that several have is taken from the last."""
 
 Difference = tuple[str, int, int]
 """A metric, what the simulation counts, and what is right."""
@@ -22,9 +24,16 @@ Difference = tuple[str, int, int]
 
 def wanted(pattern: Pattern) -> dict[str, int]:
     """Return what a pattern costs under the torch that is installed: as derived, or else as recorded."""
-    recorded = RECORDING["patterns"].get(pattern.name, {}).get("counted")
-    numbers = {} if recorded is None else {metric: recorded.get(metric, 0) for metric in METRICS}
+    numbers: dict[str, int] = {}
+    for recording in RECORDINGS:
+        numbers |= recorded_numbers(recording, pattern.name)
     return numbers | pattern.expected_on(torch.__version__)
+
+
+def recorded_numbers(recording: dict[str, Any], name: str) -> dict[str, int]:
+    """Return all that a recording says of a pattern: nothing, or a number for each metric."""
+    outcome = recording["patterns"].get(name)
+    return {metric: outcome["counted"].get(metric, 0) for metric in METRICS} if outcome else {}
 
 
 def differences(outcome: dict[str, Any], right: dict[str, int]) -> list[Difference]:

@@ -19,6 +19,8 @@ from simcuda.real.availability import environment
 MARK = "pattern that is measured"
 WAITS = ("cudaStreamSynchronize", "cudaEventSynchronize", "cudaDeviceSynchronize")
 COPIES = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d"}
+MOST_RESERVED = 1 << 31
+"""So many bytes a process may keep for later: it may share the GPU with others."""
 MOST_SIZES = 30
 """So many allocations are recorded with their sizes."""
 FUNCTOR = re.compile(r"\b(?!gpu_|ReduceOp)\w*(?:[Ff]unctor\w*|Ops?\b|_kernel_\w+)")
@@ -32,7 +34,10 @@ def describe_machine() -> dict[str, str]:
 def measure(pattern: Pattern) -> dict[str, Any]:
     """Return what a pattern costs, once it has run with other data."""
     work = prepare(pattern)
-    return measure_work(work)
+    outcome = measure_work(work)
+    if torch.cuda.memory_reserved() > MOST_RESERVED:
+        torch.cuda.empty_cache()
+    return outcome
 
 
 def measure_work(work: Callable[[], object]) -> dict[str, Any]:

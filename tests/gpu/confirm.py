@@ -30,10 +30,12 @@ from simcuda.traces.call import METRICS as METRICS_OF_TRACES
 from simcuda.traces.kineto import read
 
 HERE = Path(__file__).parent
-RECORDINGS = {
-    "patterns": HERE / "h100-cuda13-torch2.11.json",
-    "op_db": HERE / "op_db-h100-cuda13-torch2.11.json.gz",
-}
+OF_OPERATORS = HERE / "op_db-h100-cuda13-torch2.11.json.gz"
+RECORDINGS = (
+    ("patterns", HERE / "h100-cuda13-torch2.11.json"),
+    ("patterns", HERE / "h200-cuda13-torch2.11.json"),
+    ("op_db", OF_OPERATORS),
+)
 GROUPS = {
     "launches": ("launches",),
     "copies": ("h2d", "d2h", "d2d"),
@@ -61,7 +63,7 @@ def main() -> int:
     if traces:
         add_confirmations(dict(entry_of_trace(path) for path in traces), RECORDED)
         return 0
-    for kind, file in RECORDINGS.items():
+    for kind, file in RECORDINGS:
         recording = read_recording(file)
         decided: Decided = {}
         with noting_operations(), simcuda.device() as gpu:

@@ -14,9 +14,26 @@ KNOWN: dict[str, dict[str, str]] = {
         "torch.rand(2049, device='cuda').mode()": "waits h2d d2h d2d launches allocations",
     },
     "PyTorch's code in Python is another one in 2.11, which was recorded": {
-        "flex_attention_backward": "allocations"
+        "flex_attention_backward": "allocations",
+        "init trunc_normal_": "waits d2h allocations",
+    },
+    "rules that the H200 has refuted and that are not mended yet": {
+        "mask.count_nonzero()": "launches allocations",
+        "torch.polar(y, y).real.clone(), torch.polar(y, y).angle()": "launches allocations",
+        "['a', 'b', 'c', 'd'][rows[:, 0].argmax()]": "launches allocations",
+        "rows[:, 0].argmax()": "launches allocations",
+        "rows[:, 0].argmax().item()": "launches allocations",
+        "x[::2].argmax()": "launches allocations",
+        "x[::2].argmin()": "launches allocations",
     },
 }
+
+GPUS_DIFFER = {
+    "a mask made of random numbers, which on the H200 selected no row": {
+        "rows[rows[:, 0] > 0.5]": "launches allocations"
+    }
+}
+"""The same for what two GPUs count otherwise."""
 
 
 KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {

@@ -76,8 +76,10 @@ class Pattern:
 PATTERNS: dict[str, Pattern] = {}
 """Every pattern by its name; ``load`` fills it."""
 
-FILES = ("patterns", "patterns_indexing", "patterns_training")
+FILES = ("patterns", "patterns_indexing", "patterns_training", "patterns_calls", "patterns_programs")
 """The files beside this one that have patterns."""
+HELPERS: dict[str, object] = {}
+"""What rows may use beside ``NAMES``: functions and modules of these files, by name."""
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -115,21 +117,27 @@ UNSTATED: dict[str, Expected] = {
 """Waits and copies are expected to be none; of kernels and allocations nothing is expected."""
 
 
-def row(code: str, source: str, *, since: str = "", **numbers: Unpack[Numbers]) -> None:
-    """Add a pattern of one line of code over the names of ``NAMES``; ``UNSTATED`` has what is not given."""
-    compiled = compile(code, f"<{code}>", "exec")
+def row(
+    code: str, source: str, *, name: str = "", setup: str = "", since: str = "", **numbers: Unpack[Numbers]
+) -> None:
+    """Add a pattern of one line of code over ``NAMES``, ``HELPERS``, and what its ``setup`` makes.
+
+    ``UNSTATED`` has the numbers that are not given; without a name it is called by its code.
+    """
+    prepared, measured = compile(setup, f"<{code}>", "exec"), compile(code, f"<{code}>", "exec")
 
     def build() -> Callable[[], object]:
         names = make_names()
+        exec(prepared, names)  # noqa: S102 - the code is ours
 
         def run_code() -> object:
-            exec(compiled, names)  # noqa: S102 - the code is ours
+            exec(measured, names)  # noqa: S102 - the code is ours
             # What it made lives in these names until the measurement has ended.
             return names
 
         return run_code
 
-    build.__name__ = code
+    build.__name__ = name or code
     pattern(source, since=since, **numbers)(build)
 
 
@@ -174,6 +182,7 @@ def make_names() -> dict[str, Any]:
     # Compiling something switches the checks of distributions off (torch/_dynamo/eval_frame.py).
     torch.distributions.Distribution.set_default_validate_args(True)
     names: dict[str, Any] = {
+        **HELPERS,
         "torch": torch,
         "nn": torch.nn,
         "F": torch.nn.functional,

@@ -1,5 +1,8 @@
 """Rows on tensors: values that the host reads, copies, factories, elementwise operations and reductions."""
 
+# A table: a row may take two lines, and is not wrapped further.
+# fmt: off
+
 from tests.gpu.pattern import row
 
 SCALAR = "ATen/native/cuda/CUDAScalar.cu: one value is copied to pinned memory, and the stream waited for"
@@ -39,14 +42,8 @@ row("rows.tolist()", "torch/csrc/utils/tensor_list.cpp: to the CPU at once", wai
 row("repr(classes)", "torch/_tensor_str.py: each integer, then tolist()", waits=5, d2h=5)
 row("repr(whole)", "torch/_tensor_str.py: each integer, then tolist() of each row", waits=28, d2h=28)
 row("value in x", "torch/_tensor.py: (x == value).any().item()", waits=1, d2h=1, launches=2, allocations=2)
-row(
-    "torch.equal(x, x.clone())",
-    "ATen/native/cuda/Equal.cpp: eq, all and a read",
-    waits=1,
-    d2h=1,
-    d2d=1,
-    launches=2,
-)
+row("torch.equal(x, x.clone())", "ATen/native/cuda/Equal.cpp: eq, all and a read", waits=1, d2h=1, d2d=1,
+    launches=2)
 row("torch.allclose(x, x)", "ATen/native/TensorCompare.cpp: all().item()", waits=1, d2h=1)
 row("(x.any(), x.all())", REDUCE, launches=2, allocations=2)
 
@@ -67,21 +64,10 @@ row("floats.to('cuda', non_blocking=True)", ASYNC, h2d=1, launches=0, allocation
 row("rows.copy_(pinned, non_blocking=True)", ASYNC, h2d=1, launches=0, allocations=0)
 row("pinned.copy_(rows, non_blocking=True)", ASYNC, d2h=1, launches=0, allocations=0)
 row("floats.copy_(rows, non_blocking=True)", ASYNC, d2h=1, launches=0, allocations=0)
-row(
-    "rows.to('cpu', non_blocking=True)",
-    "ATen/native/TensorConversions.cpp: the result is pinned",
-    d2h=1,
-    launches=0,
-    allocations=0,
-)
-row(
-    "rows.to('cpu', non_blocking=True); torch.cuda.synchronize()",
-    "c10/cuda/CUDAFunctions.cpp: one wait for the device",
-    waits=1,
-    d2h=1,
-    launches=0,
-    allocations=0,
-)
+row("rows.to('cpu', non_blocking=True)", "ATen/native/TensorConversions.cpp: the result is pinned", d2h=1,
+    launches=0, allocations=0)
+row("rows.to('cpu', non_blocking=True); torch.cuda.synchronize()",
+    "c10/cuda/CUDAFunctions.cpp: one wait for the device", waits=1, d2h=1, launches=0, allocations=0)
 row("rows.to('cpu', torch.float64)", STAGED, waits=1, d2h=1, launches=0, allocations=0)
 row("floats.to('cuda', torch.float64)", STAGED, waits=1, h2d=1, launches=0, allocations=1)
 row("floats.to('cuda', torch.half)", STAGED, waits=1, h2d=1, launches=0, allocations=1)
@@ -94,12 +80,8 @@ row("rows[1].cpu()", COPY, waits=1, d2h=1, launches=0, allocations=0)
 row("floats.fill_(value)", "ATen/native/Fill.cpp: read for the host", waits=1, d2h=1, launches=0)
 row("floats.pin_memory()", "ATen/cuda/CachingHostAllocator.cpp: the host alone", launches=0, allocations=0)
 row("floats * value.cpu()", f"{COPY}; the rest is the host's", waits=1, d2h=1, launches=0, allocations=0)
-row(
-    "rows * torch.tensor(2.0)",
-    "ATen/TensorIterator.h: a host number is an argument",
-    launches=1,
-    allocations=1,
-)
+row("rows * torch.tensor(2.0)", "ATen/TensorIterator.h: a host number is an argument", launches=1,
+    allocations=1)
 row("{name: each.cpu() for name, each in {'x': x, 'y': y}.items()}", COPY, waits=2, d2h=2, launches=0)
 
 # Copies within the device.
@@ -120,12 +102,8 @@ row("value.clone()", WITHIN, d2d=1, launches=0, allocations=1)
 row("rows.reshape(-1)", VIEW, launches=0, allocations=0)
 row("rows.t().reshape(-1)", WITHIN, launches=1, allocations=1)
 row("rows.expand(2, 4, 6).contiguous()", WITHIN, launches=1, allocations=1)
-row(
-    "rows.repeat(2, 1)",
-    "ATen/native/TensorShape.cpp: one copy from a broadcast view",
-    launches=1,
-    allocations=1,
-)
+row("rows.repeat(2, 1)", "ATen/native/TensorShape.cpp: one copy from a broadcast view", launches=1,
+    allocations=1)
 row("rows.flatten().narrow(0, 0, 3).clone()", WITHIN, d2d=1, launches=0, allocations=1)
 
 # Factories.
@@ -139,12 +117,8 @@ row("rows.new_zeros(3)", FILLED, launches=1, allocations=1)
 row("rows.zero_()", FILLED, launches=1, allocations=0)
 row("torch.arange(8, device='cuda')", "ATen/native/cuda/RangeFactories.cu", launches=1, allocations=1)
 row("torch.linspace(0, 1, 5, device='cuda')", "ATen/native/cuda/RangeFactories.cu", launches=1, allocations=1)
-row(
-    "torch.eye(3, device='cuda')",
-    "ATen/native/cuda/TensorFactories.cu: zeros, then its diagonal",
-    launches=2,
-    allocations=1,
-)
+row("torch.eye(3, device='cuda')", "ATen/native/cuda/TensorFactories.cu: zeros, then its diagonal",
+    launches=2, allocations=1)
 row("torch.rand(4, device='cuda')", RANDOM, launches=1, allocations=1)
 row("torch.randn(4, device='cuda')", RANDOM, launches=1, allocations=1)
 row("torch.randint(9, (4,), device='cuda')", RANDOM, launches=1, allocations=1)
@@ -160,29 +134,16 @@ row("torch.tensor(1.0, device='cuda')", NEW, waits=1, h2d=1, launches=0, allocat
 row("torch.as_tensor([1, 2], device='cuda')", NEW, waits=1, h2d=1, launches=0, allocations=1)
 row("rows.new_tensor([1.0, 2.0])", NEW, waits=1, h2d=1, launches=0, allocations=1)
 row("torch.tensor([value, value])", f"{NEW}; each is read first", waits=2, d2h=2, launches=0, allocations=0)
-row(
-    "torch.tensor([value, value], device='cuda')",
-    f"{NEW}; each is read first",
-    waits=3,
-    h2d=1,
-    d2h=2,
-    launches=0,
-    allocations=1,
-)
+row("torch.tensor([value, value], device='cuda')", f"{NEW}; each is read first", waits=3, h2d=1, d2h=2,
+    launches=0, allocations=1)
 row("torch.full((2,), value, device='cuda')", PARSER, waits=1, d2h=1, launches=1, allocations=1)
 row("torch.zeros(three, device='cuda')", PARSER, waits=1, d2h=1, launches=1, allocations=1)
 row("torch.arange(three, device='cuda')", PARSER, waits=1, d2h=1, launches=1, allocations=1)
 row("torch.add(x, x, alpha=value)", PARSER, waits=1, d2h=1, launches=1, allocations=1)
 row("x.narrow(0, 0, three)", PARSER, waits=1, d2h=1, launches=0, allocations=0)
 row("x.view(one, -1)", PARSER, waits=1, d2h=1, launches=0, allocations=0)
-row(
-    "torch.linspace(value, one, 4, device='cuda')",
-    "ATen/native/RangeFactories.cpp: each end is read",
-    waits=2,
-    d2h=2,
-    launches=1,
-    allocations=1,
-)
+row("torch.linspace(value, one, 4, device='cuda')", "ATen/native/RangeFactories.cpp: each end is read",
+    waits=2, d2h=2, launches=1, allocations=1)
 
 # Elementwise operations.
 row("rows + rows", LOOPS, launches=1, allocations=1)
@@ -200,12 +161,8 @@ row("torch.isinf(rows)", "ATen/native/TensorCompare.cpp: abs, eq", launches=2, a
 row("torch.isfinite(rows)", "ATen/native/TensorCompare.cpp: eq, abs, ne, mul", launches=4, allocations=4)
 row("rows.nan_to_num_(0.0)", LOOPS, launches=1, allocations=0)
 row("torch.where(mask, x, x)", LOOPS, launches=1, allocations=1)
-row(
-    "torch.where(mask, x, 0.0)",
-    "ATen/native/TensorCompare.cpp: the number becomes a device tensor",
-    launches=2,
-    allocations=2,
-)
+row("torch.where(mask, x, 0.0)", "ATen/native/TensorCompare.cpp: the number becomes a device tensor",
+    launches=2, allocations=2)
 row("torch.where(mask, 1.0, 0.0)", "ATen/native/TensorCompare.cpp: as do both", launches=3, allocations=3)
 row("rows[:0] + 1", f"{LOOPS}; for no elements none", launches=0, allocations=0)
 row("torch.maximum(rows, rows)", LOOPS, launches=1, allocations=1)
@@ -245,12 +202,8 @@ row("big.norm()", SHARED, launches=1, allocations=3)
 row("big.std()", SHARED, launches=1, allocations=3)
 row("torch.aminmax(big)", SHARED, launches=1, allocations=4)
 row("big.sum(-1)", f"{SHARED}; here none share", launches=1, allocations=1)
-row(
-    "rows.logsumexp(0)",
-    "ATen/native/ReduceOps.cpp: amax; abs, eq, masked_fill; sub, exp, sum; log, add",
-    launches=9,
-    allocations=5,
-)
+row("rows.logsumexp(0)", "ATen/native/ReduceOps.cpp: amax; abs, eq, masked_fill; sub, exp, sum; log, add",
+    launches=9, allocations=5)
 row("rows.cumsum(0)", "ATen/native/cuda/ScanUtils.cuh: one kernel", launches=1, allocations=1)
 row("x.cumsum(0)", "ATen/native/cuda/ScanUtils.cuh: CUB, which prepares", launches=2, allocations=2)
 row("rows.cumprod(1)", "ATen/native/cuda/ScanUtils.cuh: one kernel", launches=1, allocations=1)
@@ -262,13 +215,8 @@ SMALL_SORT = (
 )
 row("x.sort()", SMALL_SORT, d2d=3, launches=2, allocations=3)
 row("x.argsort()", SMALL_SORT, d2d=3, launches=2, allocations=3)
-row(
-    "rows.sort(dim=-1, descending=True)",
-    f"{SMALL_SORT}; the range is broadcast by a kernel",
-    d2d=2,
-    launches=3,
-    allocations=3,
-)
+row("rows.sort(dim=-1, descending=True)", f"{SMALL_SORT}; the range is broadcast by a kernel", d2d=2,
+    launches=3, allocations=3)
 row("big.flatten().sort()", "ATen/native/cuda/SortStable.cu: CUB sorts, without a wait", d2d=None)
 row("x.topk(2)", "ATen/native/cuda/TensorTopK.cpp, Sort.cpp: select, then sort", launches=2, allocations=2)
 row("rows.topk(1)", "ATen/native/cuda/Sort.cpp: single ones need no sort", launches=1, allocations=2)
@@ -298,24 +246,18 @@ BOUNDS = "ATen/native/BucketizationUtils.h: a number is a double on the device, 
 row("torch.bucketize(0.5, y)", BOUNDS, launches=3, allocations=3)
 row("rows[:0].mean()", "ATen/native/ReduceOps.cpp: of no elements a fill", launches=1, allocations=1)
 row("half.sum(dtype=torch.float32)", f"{REDUCE}, and converts as it reads", launches=1, allocations=1)
-COUNT = "ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values"
-row("mask.count_nonzero()", COUNT, launches=3, allocations=3)
+COUNT = "ATen/native/TensorAdvancedIndexing.cpp, count_nonzero_cuda: truth values are summed as they are"
+row("mask.count_nonzero()", COUNT, launches=2, allocations=2)
 
 # Joining and splitting.
 CAT = "ATen/native/cuda/Shape.cu: a kernel for each 128 inputs"
 row("torch.cat([rows, rows])", CAT, launches=1, allocations=1)
 row("torch.cat([rows] * 128)", CAT, launches=1, allocations=1)
 row("torch.cat([rows] * 129)", CAT, launches=2, allocations=1)
-row(
-    "torch.cat([rows])", "ATen/native/cuda/Shape.cu: a single one is copied", d2d=1, launches=0, allocations=1
-)
-row(
-    "torch.cat([rows, half])",
-    "ATen/native/cuda/Shape.cu: copied one by one",
-    d2d=1,
-    launches=1,
-    allocations=1,
-)
+row("torch.cat([rows])", "ATen/native/cuda/Shape.cu: a single one is copied", d2d=1, launches=0,
+    allocations=1)
+row("torch.cat([rows, half])", "ATen/native/cuda/Shape.cu: copied one by one", d2d=1, launches=1,
+    allocations=1)
 row("torch.stack([rows, rows])", CAT, launches=1, allocations=1)
 row("torch.stack([value] * 4)", CAT, launches=1, allocations=1)
 row("torch.stack([value] * 4).tolist()", f"{CAT}; read once", waits=1, d2h=1, launches=1, allocations=1)

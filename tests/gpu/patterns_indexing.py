@@ -1,5 +1,8 @@
 """Rows that index: by masks, by integers, by what is on the host, and the functions of the same family."""
 
+# A table: a row may take two lines, and is not wrapped further.
+# fmt: off
+
 from tests.gpu.pattern import row
 
 NONZERO = "ATen/native/cuda/Nonzero.cu: how many there are is read"
@@ -39,44 +42,21 @@ row("torch.argwhere(mask)", NONZERO, waits=1, d2h=1)
 row("torch.where(mask)", NONZERO, waits=1, d2h=1)
 row("torch.nonzero_static(mask, size=4)", "ATen/native/cuda/Nonzero.cu: without a read", waits=0, d2d=None)
 row("x.masked_fill_(mask, 1.0)", "ATen/native/cuda/Indexing.cu: one kernel", launches=1, allocations=0)
-row(
-    "x.masked_fill(mask, 1.0)",
-    "ATen/native/TensorAdvancedIndexing.cpp: a clone, then one kernel",
-    d2d=1,
-    launches=1,
-    allocations=1,
-)
-row(
-    "x.masked_fill_(mask, value)",
-    "ATen/native/cuda/Indexing.cu: the value is read",
-    waits=1,
-    d2h=1,
-    launches=1,
-    allocations=0,
-)
+row("x.masked_fill(mask, 1.0)", "ATen/native/TensorAdvancedIndexing.cpp: a clone, then one kernel", d2d=1,
+    launches=1, allocations=1)
+row("x.masked_fill_(mask, value)", "ATen/native/cuda/Indexing.cu: the value is read", waits=1, d2h=1,
+    launches=1, allocations=0)
 row("x.masked_scatter_(mask, x.clone())", "ATen/native/cuda/IndexKernel.cpp: a prefix sum", d2d=None)
 
 # Masks on the host.
 row("x[host_mask]", HOST_MASK, h2d=1, launches=1, allocations=2)
-row(
-    "x[host_mask] = 2.0",
-    f"{HOST_MASK}; the number is copied, with a wait",
-    waits=1,
-    h2d=2,
-    launches=1,
-    allocations=2,
-)
+row("x[host_mask] = 2.0", f"{HOST_MASK}; the number is copied, with a wait", waits=1, h2d=2, launches=1,
+    allocations=2)
 row("x[host_mask] = value", HOST_MASK, h2d=1, launches=1, allocations=1)
 row("rows[floats > 0]", f"{HOST_MASK}; two columns of one copy", h2d=1, launches=1, allocations=2)
-row(
-    "rows[None][floats[None] > 0]",
-    f"{HOST_MASK}; three columns of one copy",
-    h2d=1,
-    launches=1,
-    allocations=2,
-)
+row("rows[None][floats[None] > 0]", f"{HOST_MASK}; three columns of one copy", h2d=1, launches=1,
+    allocations=2)
 row("rows[host_mask[:4]]", HOST_MASK, h2d=1, launches=1, allocations=2)
-
 row("rows[mask[:4], 1] = 0.0", f"{SETITEM}, and fills a column by the mask", launches=1, allocations=0)
 row("rows[:, masks[0]] = 0.0", f"{SETITEM}, and fills by the mask", launches=1, allocations=0)
 row("x[mask] = torch.tensor([1.0])", f"{SETITEM} of any shape", launches=1, allocations=0)
@@ -107,23 +87,14 @@ row("rows[:, 1:3] = 0", FILL, launches=1, allocations=0)
 row("x[:] = 0", FILL, launches=1, allocations=0)
 row("rows[0] = rows[1]", "ATen/TensorIndexing.h: copy_to; bytes", d2d=1, launches=0, allocations=0)
 row("rows[..., 0] = value", "ATen/TensorIndexing.h: copy_to; broadcast", launches=1, allocations=0)
-row(
-    "x.index_put_((index,), y, accumulate=True)",
-    "ATen/native/cuda/Indexing.cu: CUB sorts, without a wait",
-    d2d=None,
-)
+row("x.index_put_((index,), y, accumulate=True)", "ATen/native/cuda/Indexing.cu: CUB sorts, without a wait",
+    d2d=None)
 row("x.index_select(0, index)", "ATen/native/cuda/Indexing.cu: one kernel", launches=1, allocations=1)
 row("x.index_add_(0, index, y)", "ATen/native/cuda/Indexing.cu: one kernel", launches=1, allocations=0)
 row("x.index_copy_(0, index, y)", "ATen/native/cuda/IndexKernel.cu: one kernel", launches=1, allocations=0)
 row("x.index_fill_(0, index, 1.0)", "ATen/native/cuda/IndexKernel.cu: one kernel", launches=1, allocations=0)
-row(
-    "x.index_fill_(0, index, value)",
-    "ATen/native/TensorAdvancedIndexing.cpp: the value is read",
-    waits=1,
-    d2h=1,
-    launches=1,
-    allocations=0,
-)
+row("x.index_fill_(0, index, value)", "ATen/native/TensorAdvancedIndexing.cpp: the value is read", waits=1,
+    d2h=1, launches=1, allocations=0)
 row("x.gather(0, index)", SCATTER, launches=1, allocations=1)
 row("rows.gather(1, classes[:, None])", SCATTER, launches=1, allocations=1)
 row("x.scatter_(0, index, y)", SCATTER, launches=1, allocations=0)

@@ -1,13 +1,14 @@
 """Measure every pattern on a real GPU, or on the simulated one, and write what was counted as one JSON.
 
 ``PYTHONPATH=src:. python3 tests/gpu/run.py -o FILE``; with ``--by simulation`` no GPU is needed. Torch alone
-is needed otherwise. The patterns run in a process of their own: one that ends it is recorded with its error,
-and the others run in another.
+is needed otherwise. The patterns run in processes of their own, ``--jobs`` at once: one that ends its process
+is recorded with its error, and the others run in another.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import gzip
 import importlib
 import json
@@ -16,17 +17,18 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tests.gpu.pattern import Pattern
 
-STARTING_SECONDS = 120.0
+STARTING_SECONDS = 180.0
 """A process may take that long until it tells its machine, for CUDA starts in it."""
 PATTERN_SECONDS = 45.0
 WORKER_ENDED = "the process ended"
@@ -51,12 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default="patterns",
         help="what is measured: the patterns, or PyTorch's samples of operators, which need numpy",
     )
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes measure at once")
     parser.add_argument("--minutes", type=float, default=8.0, help="stop in time; what is done is written")
     parser.add_argument("--only", default="", help="only patterns whose name contains this text")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
-        work(json.loads(sys.stdin.read()), options.kind, options.by)
+        work(options.kind, options.by)
         return 0
     from tests.gpu.pattern import load
 
@@ -66,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         deadline = time.monotonic() + options.minutes * 60
-        run_all(names, recording, ["--kind", options.kind, "--by", options.by], deadline)
+        measured = ["--kind", options.kind, "--by", options.by]
+        run_all(groups_of(names), recording, measured, deadline, options.jobs)
     finally:
         recording.write()
     print("\n".join(table(recording.content, patterns)))
@@ -80,12 +84,14 @@ class Recording:
         self.file = file
         self.content: dict[str, Any] = {"machine": {}, "patterns": {}}
         self.started = self._written = time.monotonic()
+        self._lock = threading.RLock()
 
     def add(self, name: str, outcome: Outcome) -> None:
         """Keep an outcome; the file is written again every few seconds."""
-        self.content["patterns"][name] = outcome
-        if time.monotonic() - self._written > 5:
-            self.write()
+        with self._lock:
+            self.content["patterns"][name] = outcome
+            if time.monotonic() - self._written > 5:
+                self.write()
 
     def write(self) -> None:
         """Write the file anew."""
@@ -122,88 +128,149 @@ def read_recording(file: Path) -> dict[str, Any]:
     return content
 
 
-def run_all(names: Sequence[str], recording: Recording, options: Sequence[str], deadline: float) -> None:
-    """Run patterns in one process after another, until each has an outcome or time is up.
+def groups_of(names: Sequence[str]) -> list[list[str]]:
+    """Return names by their first two parts: one process makes an operator's samples once."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault("/".join(name.split("/")[:2]), []).append(name)
+    return list(groups.values())
+
+
+def run_all(
+    groups: Sequence[list[str]],
+    recording: Recording,
+    options: Sequence[str],
+    deadline: float,
+    jobs: int = 1,
+) -> None:
+    """Run patterns in so many processes at once, until each has an outcome or time is up.
 
     ``options`` are those of the command that say what is measured, and how.
     """
-    left = list(names)
-    while left and time.monotonic() < deadline:
-        before = len(left)
-        with started_worker(left, options) as worker:
-            reason = read_outcomes(worker, left, recording, deadline)
-        if left and time.monotonic() < deadline:
-            # The first that is left was running as the process ended.
-            recording.add(left.pop(0), {"error": f"{reason}; exit status {worker.returncode}"})
-        if before == len(left):
-            break
-    for name in left:
+    left = deque(groups)
+    threads = []
+    for _ in range(jobs):
+        threads.append(
+            threading.Thread(target=run_job, args=(left, recording, options, deadline), daemon=True)
+        )
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for group in left:
+        for name in group:
+            recording.add(name, {"error": "not run: time was up"})
+
+
+def run_job(left: deque[list[str]], recording: Recording, options: Sequence[str], deadline: float) -> None:
+    """Measure groups of patterns in one process after another, until there are none or time is up."""
+    names: deque[str] = deque()
+    while (left or names) and time.monotonic() < deadline:
+        with Worker(options) as worker:
+            machine, reason = worker.read("machine", STARTING_SECONDS, deadline)
+            if reason:
+                print(f"no process can be started: {reason}", file=sys.stderr)
+                break
+            recording.content["machine"] = machine
+            measure_with(worker, left, names, recording, deadline)
+    for name in names:
         recording.add(name, {"error": "not run: time was up"})
 
 
-@contextmanager
-def started_worker(names: Sequence[str], options: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process that measures these patterns, and end it afterwards."""
-    command = [sys.executable, "-u", __file__, "--worker", "-o", os.devnull, *options]
-    worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    worker.stdin.write(json.dumps(list(names)).encode())
-    worker.stdin.close()
-    try:
-        yield worker
-    finally:
-        if worker.poll() is None:
-            worker.kill()
-        worker.wait()
-        worker.stdout.close()
+def measure_with(
+    worker: Worker, left: deque[list[str]], names: deque[str], recording: Recording, deadline: float
+) -> None:
+    """Measure patterns in one process until it ends; ``names`` are left of the group that it was at."""
+    while time.monotonic() < deadline:
+        if not names:
+            try:
+                names.extend(left.popleft())
+            except IndexError:
+                return
+        name = names[0]
+        worker.ask(name)
+        outcome, reason = worker.read("outcome", PATTERN_SECONDS, deadline)
+        if reason and time.monotonic() >= deadline:
+            return
+        names.popleft()
+        if reason:
+            worker.end()
+            recording.add(name, {"error": f"{reason}; exit status {worker.process.returncode}"})
+            return
+        recording.add(name, outcome)
+        passed = f"{time.monotonic() - recording.started:6.1f} s"
+        print(f"{passed} {name}: {outcome.get('error', 'done')}"[:150], file=sys.stderr)
 
 
-def read_outcomes(
-    worker: subprocess.Popen[bytes], left: list[str], recording: Recording, deadline: float
-) -> str:
-    """Take outcomes from a process, and their names out of ``left``; return why there are no more."""
-    assert worker.stdout is not None
-    patience = STARTING_SECONDS
-    unread = b""
-    while left:
-        remaining = min(patience, deadline - time.monotonic())
-        ready, _, _ = select.select([worker.stdout], [], [], max(remaining, 0))
-        if not ready:
-            return f"nothing came for {remaining:.0f} s"
-        read = os.read(worker.stdout.fileno(), 1 << 20)
-        if not read:
-            worker.wait()
-            return WORKER_ENDED
-        *lines, unread = (unread + read).split(b"\n")
-        for line in lines:
-            if not line.startswith(b"{"):
-                # Something in a pattern has printed this.
-                continue
-            told = json.loads(line)
-            if "machine" in told:
-                recording.content["machine"] = told["machine"]
-                patience = PATTERN_SECONDS
-                continue
-            left.remove(told["name"])
-            recording.add(told["name"], told["outcome"])
-            passed = f"{time.monotonic() - recording.started:6.1f} s"
-            print(f"{passed} {told['name']}: {told['outcome'].get('error', 'done')}"[:150], file=sys.stderr)
-    return ""
+class Worker:
+    """A process that measures one pattern after another, as it is asked."""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        command = [sys.executable, "-u", __file__, "--worker", "-o", os.devnull, *options]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._unread = b""
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
+
+    def ask(self, name: str) -> None:
+        """Have a pattern measured; a process that has ended says so as its answer is read."""
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(name).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def read(self, key: str, patience: float, deadline: float) -> tuple[dict[str, Any], str]:
+        """Return what the process tells next under a key, or else the reason why it tells nothing."""
+        assert self.process.stdout is not None
+        until = min(time.monotonic() + patience, deadline)
+        while True:
+            *lines, self._unread = self._unread.split(b"\n")
+            for line in lines:
+                # Anything else has been printed by something in a pattern.
+                if line.startswith(b'{"' + key.encode()):
+                    return json.loads(line)[key], ""
+            remaining = max(until - time.monotonic(), 0)
+            ready, _, _ = select.select([self.process.stdout], [], [], remaining)
+            if not ready:
+                return {}, f"nothing came for {patience:.0f} s"
+            read = os.read(self.process.stdout.fileno(), 1 << 20)
+            if not read:
+                self.process.wait()
+                return {}, WORKER_ENDED
+            self._unread += read
 
 
-def work(names: Sequence[str], kind: str, by: str) -> None:
-    """Measure patterns in this process, and print the outcome of each as a line of JSON."""
+def work(kind: str, by: str) -> None:
+    """Measure the patterns whose names are read, and print the outcome of each as a line of JSON."""
+    import torch
     from tests.gpu.pattern import NothingToRunError, load
 
+    # Many processes share the processors.
+    torch.set_num_threads(1)
     patterns = load(kind)
     measurer = importlib.import_module(f"tests.gpu.by_{by}")
     machine = measurer.describe_machine()
     tell({"machine": machine})
-    for name in names:
-        pattern = patterns[name]
+    # Each measurement collects garbage: among all that was loaded, that takes a second.
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        pattern = patterns[json.loads(line)]
         if not pattern.runs_on(machine["torch"]):
-            tell({"name": name, "outcome": {"error": f"needs torch {pattern.since}"}})
+            tell({"outcome": {"error": f"needs torch {pattern.since}"}})
             continue
         ends = False
         try:
@@ -216,7 +283,7 @@ def work(names: Sequence[str], kind: str, by: str) -> None:
             print(traceback.format_exc(), file=sys.stderr)
             # What fails on the device makes all that follows in this process fail.
             ends = "CUDA error" in str(error)
-        tell({"name": name, "outcome": outcome})
+        tell({"outcome": outcome})
         if ends:
             sys.exit(1)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.gpu.agreement import differences
-from tests.gpu.confirm import RECORDINGS, compared
+from tests.gpu.confirm import OF_OPERATORS, compared
 from tests.gpu.known import KNOWN_OF_OPERATORS, metrics_by_name
 from tests.gpu.run import read_recording
 
@@ -28,7 +28,7 @@ EVERY = 1 if "EVERY_OPERATOR" in os.environ else 6
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, Any]:
     """The recording of the samples of some operators, with all that are known to be counted wrong."""
-    recording = read_recording(RECORDINGS["op_db"])
+    recording = read_recording(OF_OPERATORS)
     operators = sorted({operator_of(name) for name in recording["patterns"]})
     tried = {*operators[::EVERY], *map(operator_of, metrics_by_name(KNOWN_OF_OPERATORS))}
     chosen = {name: each for name, each in recording["patterns"].items() if operator_of(name) in tried}

@@ -20,7 +20,7 @@ def test_a_process_that_ends_is_recorded_and_the_rest_run_in_another(
     """The first name ends its process, since there is no such pattern."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     recording = Recording(tmp_path / "recording.json.gz")
-    run_all(["no such pattern", "value.item()"], recording, ["--by", "simulation"], time.monotonic() + 300)
+    run_all([["no such pattern", "value.item()"]], recording, ["--by", "simulation"], time.monotonic() + 300)
     recording.write()
     written = read_recording(tmp_path / "recording.json.gz")
     assert "simulated h200-cuda13" == written["machine"]["gpu"]

@@ -29,16 +29,6 @@ def test_unpacked_sequences_are_where_the_packed_ones_are(gpu: SimulatedCuda) ->
     assert ("cuda", 0, 0) == (padded.device.type, cost.syncs, cost.d2h)
 
 
-def test_powers_are_where_their_base_is(gpu: SimulatedCuda) -> None:
-    """A Vandermonde matrix is made on the device: one block that nothing fills in advance."""
-    base = torch.tensor([2.0, 3.0], device="cuda")
-    with gpu.measure() as cost:
-        powers = torch.vander(base)
-    assert ("cuda", [[2, 1], [3, 1]]) == (powers.device.type, powers.tolist())
-    # Ones in a column, the base in the other, that gathered, multiplied up and put back, and the reversal.
-    assert (0, 0, 6) == (cost.syncs, cost.d2h, cost.launches)
-
-
 @pytest.mark.usefixtures("gpu")
 def test_the_rank_of_nothing_is_where_nothing_is() -> None:
     """A result that no tensor was needed for lies where the arguments do."""

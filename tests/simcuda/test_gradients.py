@@ -73,14 +73,6 @@ def test_the_gradient_of_a_choice_is_written_in_place(gpu: SimulatedCuda, functi
     assert (4 + 4000, 2) == (cost.peak_bytes, cost.allocations)
 
 
-@pytest.mark.parametrize("function", [torch.nn.functional.silu, torch.nn.functional.mish])
-def test_a_gradient_with_a_kernel_of_its_own_is_one(gpu: SimulatedCuda, function: Function) -> None:
-    """CUDA has a kernel for the formula, though ATen could make it of other operations."""
-    cost = cost_of_backward(gpu, function, 4)
-    # The sum's own gradient, a one, is filled first.
-    assert (2, ()) == (cost.launches, cost.unknown)
-
-
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
 @pytest.mark.parametrize("values", [[1.0, 1.0], [2.0, float("nan"), 2.0]])

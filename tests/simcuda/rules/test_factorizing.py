@@ -11,9 +11,8 @@ SINCE_2_14 = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("function", "waits"),
     [
-        # Beside those of ``test_facts``: what is taken apart waits for its eigenvalues or singular values.
+        # What is taken apart waits for its eigenvalues or singular values.
         ("matrix_rank", 2),
-        ("pinv", 2),
         pytest.param("matrix_sqrth", 1, marks=SINCE_2_14),
         pytest.param("polar", 2, marks=SINCE_2_14),
     ],
