@@ -23,6 +23,10 @@ def test_the_page_has_every_command_with_its_options() -> None:
     sections = dict(re.findall(r"^## ([a-z ]+)\n(.*?)(?=^## |\Z)", page(), re.MULTILINE | re.DOTALL))
     assert list(COMMANDS) == list(sections)
     assert "    tickets set [OPTIONS] ID... KEY=VALUE...\n" in sections["set"]
-    timeout = "| `--timeout SECONDS` | Stop a measurement after this time. (at least 0.1) |"
-    assert timeout in sections["verify"]
-    assert "| `--format <table\\|json>` | How the data is printed. (default: table) |" in sections["show"]
+    assert "| `--seed N` | Draw inputs with this seed, as another run did. |\n" in sections["verify"]
+    # What many commands take is described once, above the first of them.
+    shared = "`--format <table\\|json>` | "
+    assert f"| {shared} |" in sections["show"]
+    above = page().partition("\n## ")[0]
+    assert f"| {shared}How the data is printed. (default: table) |" in above
+    assert "| `--timeout SECONDS` | Stop a measurement after this time. (at least 0.1) |" in above
