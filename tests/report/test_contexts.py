@@ -70,7 +70,7 @@ def verification(*claims: ClaimResult, **variants: VariantResult) -> Verificatio
         # The law is 5*2 = 10 at the largest of the sizes 1 and 2.
         ("peak_bytes", "no law, 10..1200", "5*n", "peak bytes: at most 1,200 became at most 10"),
         ("peak_bytes", "no law, 1..1200", "0..1000", "peak bytes: at most 1,200 became at most 1,000"),
-        ("raised", "no law, 0..1", "0", "exceptions: at most 1 became at most 0"),
+        ("raised", "no law, 0..1", "0", "exceptions: at most 1 became none"),
         ("syncs", "n", "n", ""),
         ("syncs", "n", "2*n", ""),
         ("syncs", "n or 2*n - 1", "0", ""),

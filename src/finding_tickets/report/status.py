@@ -371,7 +371,8 @@ def gains_text(row: ReportRow) -> str:
             now += moved
             less.append(f"{was} {noun} became {now}" if was == law else f"{noun}: {was} became {now}")
         elif old > new:
-            less.append(f"{noun}: {most}{old:,} became {most}{new:,}{moved}")
+            least = f"{most}{new:,}" if new else "none"
+            less.append(f"{noun}: {most}{old:,} became {least}{moved}")
     if less and more:
         less.append(f"in return more {' and '.join(more)}")
     return "; ".join(less)
