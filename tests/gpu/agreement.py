@@ -1,13 +1,14 @@
-"""Where the simulation and a recording of a real GPU disagree."""
+"""Where the simulation and recordings of GPUs disagree: ``python -m tests.gpu.agreement`` prints a table."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tests.gpu.by_simulation import METRICS_OF, measure_on
+from tests.gpu.by_simulation import METRICS_OF, measure_on, shared_device
 from tests.gpu.known import KNOWN, metrics_by_name
 from tests.gpu.pattern import METRICS, Pattern, load
 from tests.gpu.run import read_recording
@@ -63,3 +64,24 @@ def assert_agreement(gpu: simcuda.SimulatedCuda, name: str) -> None:
         pytest.skip(f"needs torch {pattern.since}")
     found = differences(measure_on(gpu, pattern), wanted(pattern))
     assert {metric for metric, _, _ in found} == metrics_by_name(KNOWN).get(name, set()), found
+
+
+def main() -> None:
+    """Print how many numbers are equal, how many of these above 0, in a range that is given, and wrong."""
+    tally = Counter[tuple[str, str]]()
+    for name, pattern in load().items():
+        outcome, right = measure_on(shared_device(), pattern), wanted(pattern)
+        wrong = {metric for metric, _, _ in differences(outcome, right)}
+        for metric, number in right.items():
+            is_equal = outcome["counted"][metric] == number
+            tally[metric, "wrong" if metric in wrong else "equal" if is_equal else "in range"] += 1
+            tally[metric, "above 0"] += is_equal and number > 0
+        print(f"{name}: wrong in {', '.join(sorted(wrong)) or 'nothing'}")
+    for metric in METRICS:
+        print(
+            metric, *(f"{word} {tally[metric, word]}" for word in ("equal", "above 0", "in range", "wrong"))
+        )
+
+
+if __name__ == "__main__":
+    main()
