@@ -58,7 +58,7 @@ By the first of these that applies:
 RECORDINGS = """
 ## Recordings
 
-[Patterns of training code and samples of operators](recordings.md#what-an-h100-said) on an H100, and
+[Patterns of training code and samples of operators](recordings.md#what-two-gpus-said) on two GPUs, and
 [published traces](recordings.md#what-published-traces-say) of PyTorch's profiler, compared call by call.
 `12 + 300` means: in 12 distinct calls (an operation with its arguments) or patterns, recording and simulation
 have the same count above 0, and in 300 both have 0. What was read out of the recording itself, such as the

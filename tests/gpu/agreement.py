@@ -66,21 +66,21 @@ def assert_agreement(gpu: simcuda.SimulatedCuda, name: str) -> None:
     assert {metric for metric, _, _ in found} == metrics_by_name(KNOWN).get(name, set()), found
 
 
+WORDS = ("equal", "above 0", "in range", "wrong")
+
+
 def main() -> None:
     """Print how many numbers are equal, how many of these above 0, in a range that is given, and wrong."""
     tally = Counter[tuple[str, str]]()
-    for name, pattern in load().items():
+    for pattern in load().values():
         outcome, right = measure_on(shared_device(), pattern), wanted(pattern)
         wrong = {metric for metric, _, _ in differences(outcome, right)}
         for metric, number in right.items():
             is_equal = outcome["counted"][metric] == number
             tally[metric, "wrong" if metric in wrong else "equal" if is_equal else "in range"] += 1
             tally[metric, "above 0"] += is_equal and number > 0
-        print(f"{name}: wrong in {', '.join(sorted(wrong)) or 'nothing'}")
     for metric in METRICS:
-        print(
-            metric, *(f"{word} {tally[metric, word]}" for word in ("equal", "above 0", "in range", "wrong"))
-        )
+        print(metric, *(f"{word} {tally[metric, word]}" for word in WORDS))
 
 
 if __name__ == "__main__":

@@ -632,22 +632,10 @@ row("torch.linalg.det(eye)", "ATen/native/BatchLinearAlgebra.cpp: no read", d2d=
 row("torch.linalg.qr(eye)", "ATen/native/BatchLinearAlgebra.cpp: no read", d2d=None)
 row("torch.linalg.vector_norm(rows)", "ATen/native/LinearAlgebra.cpp: a reduction", launches=1, allocations=1)
 for call in (
-    "svd(eye)",
-    "svdvals(eye)",
-    "eigh(eye)",
-    "eigvalsh(eye)",
-    "lstsq(eye, eye)",
-    "pinv(eye)",
-    "eig(eye)",
+    "svd(eye)", "svdvals(eye)", "eigh(eye)", "eigvalsh(eye)", "lstsq(eye, eye)", "pinv(eye)", "eig(eye)",
 ):
-    row(
-        f"torch.linalg.{call}",
-        "cuSOLVER transfers by itself: what waits is recorded",
-        waits=None,
-        h2d=None,
-        d2h=None,
-        d2d=None,
-    )
+    row(f"torch.linalg.{call}", "cuSOLVER transfers by itself: what waits is recorded",
+        waits=None, h2d=None, d2h=None, d2d=None)
 row("torch.linalg.matrix_exp(eye)", "ATen/native/LinearAlgebra.cpp, mexp_impl: the norm is read; "
     "a place and the coefficients of a polynomial are copied", waits=3, h2d=2, d2h=1, d2d=None)
 
