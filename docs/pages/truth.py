@@ -19,6 +19,8 @@ from simcuda.traces.call import METRICS
 TORCH = torch.__version__.partition("+")[0]
 ABOVE_ZERO, AT_ZERO, OTHER = range(3)
 """Where the numbers of a metric in a recording have the calls of equal counts, and of another count."""
+LONGEST_EXAMPLE = 80
+"""The most characters of an example that is shown."""
 CONFIRMATIONS = (REFUTED, BY_RECORDINGS, BY_ZEROS, BY_TESTS, BY_NOTHING)
 
 INTRODUCTION = """\
@@ -78,13 +80,14 @@ python -m docs.pages.truth > docs/truth.md
 ```
 """
 
-RULE_TABLE = """
+RULE_TABLE = f"""
 ## Rules
 
 The costs are those of the examples on the default profile. `x` and `y` are vectors of 8 and 3 floats, `value`
 is a float tensor without dimensions, `index` a vector of 3 integers. `~` marks an estimate: a library chooses
 kernels or workspaces. The files are PyTorch's, below `ATen/native` if they have no other folder;
-`src/simcuda/costs/rules` says what was read there.
+`src/simcuda/costs/rules` says what was read there, and has the examples of more than {LONGEST_EXAMPLE}
+characters.
 """
 
 LIBRARY_TABLE = """
@@ -154,7 +157,10 @@ def recording_table() -> list[str]:
             for metric, numbers in zip(METRICS, numbers_of_metrics, strict=True):
                 for place, number in enumerate(numbers):
                     sums[metric, place] += number
-        cells = [f"{sums[metric, ABOVE_ZERO]} + {sums[metric, AT_ZERO]}" for metric in METRICS]
+        cells = []
+        for metric in METRICS:
+            confirmed = sums[metric, ABOVE_ZERO], sums[metric, AT_ZERO]
+            cells.append("{} + {}".format(*confirmed) if any(confirmed) else "")
         rows.append((recording["file"].partition(".json")[0], recording["gpu"], *cells))
     return table(("recording", "GPU", *METRICS), rows)
 
@@ -192,7 +198,8 @@ def rule_cells(rule: CostRule) -> tuple[str, ...]:
         if count:
             counts.append(f"{count} {kind}{plural}")
     costs = ("~ " if rule.approximate else "") + (", ".join(counts) or "nothing")
-    return rule.id, f"`{rule.example}`", costs, files_of(rule)
+    example = f"`{rule.example}`" if len(rule.example) <= LONGEST_EXAMPLE else ""
+    return rule.id, example, costs, files_of(rule)
 
 
 def version_cells(rule: CostRule) -> tuple[str, ...]:
