@@ -15,7 +15,6 @@ KNOWN: dict[str, dict[str, str]] = {
     },
     "PyTorch's code in Python is another one in 2.11, which was recorded": {
         "flex_attention_backward": "allocations",
-        "init trunc_normal_": "waits d2h allocations",
     },
     "rules that the H200 has refuted and that are not mended yet": {
         "mask.count_nonzero()": "launches allocations",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import io
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack, cast
@@ -20,6 +21,8 @@ from simcuda import Measurement
 
 METRICS = ("waits", "h2d", "d2h", "d2d", "launches", "allocations")
 """What a pattern may expect: waits of any kind, copies by direction, kernels of any origin, allocations."""
+
+WORD = re.compile(r"\w+")
 
 WARM_UP, MEASURED = 1, 0
 """The seeds of the data on which a pattern is run once before, and is measured."""
@@ -127,7 +130,7 @@ def row(
     prepared, measured = compile(setup, f"<{code}>", "exec"), compile(code, f"<{code}>", "exec")
 
     def build() -> Callable[[], object]:
-        names = make_names()
+        names = make_names(f"{setup} {code}")
         exec(prepared, names)  # noqa: S102 - the code is ours
 
         def run_code() -> object:
@@ -177,8 +180,11 @@ pinned = torch.ones(4, 6).pin_memory()
 """What the rows use: each has names of its own."""
 
 
-def make_names() -> dict[str, Any]:
-    """Return new names for one row."""
+STATEMENTS = [(line.partition(" = ")[0], line) for line in NAMES.strip().splitlines()]
+
+
+def make_names(code: str) -> dict[str, Any]:
+    """Return new names for one row: modules, helpers, and what its code uses of ``NAMES``."""
     # Compiling something switches the checks of distributions off (torch/_dynamo/eval_frame.py).
     torch.distributions.Distribution.set_default_validate_args(True)
     names: dict[str, Any] = {
@@ -190,11 +196,14 @@ def make_names() -> dict[str, Any]:
         "math": math,
         "io": io,
     }
-    exec(_COMPILED_NAMES, names)  # noqa: S102 - the code is ours
+    used = set(WORD.findall(code))
+    needed = []
+    for name, statement in reversed(STATEMENTS):
+        if name in used:
+            used.update(WORD.findall(statement))
+            needed.append(statement)
+    exec("\n".join(reversed(needed)), names)  # noqa: S102 - the code is ours
     return names
-
-
-_COMPILED_NAMES = compile(NAMES, "<names>", "exec")
 
 
 def seed(number: int) -> None:

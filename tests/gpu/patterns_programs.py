@@ -122,7 +122,6 @@ row("(model.train(), model.eval(), sum(p.numel() for p in model.parameters()), r
 INIT, WEIGHT = "torch/nn/init.py", "w = torch.empty(4, 3, device='cuda')"
 row("nn.init.kaiming_uniform_(w)", INIT, name="init kaiming_uniform_", setup=WEIGHT, launches=1)
 row("nn.init.xavier_normal_(w)", INIT, name="init xavier_normal_", setup=WEIGHT, launches=1)
-row("nn.init.trunc_normal_(w)", INIT, name="init trunc_normal_", setup=WEIGHT, waits=None, d2h=None, d2d=None)
 row("nn.init.constant_(w, 0.5)", INIT, name="init constant_", setup=WEIGHT, launches=1)
 row("nn.init.eye_(w)", INIT, name="init eye_", setup=WEIGHT, launches=2)
 row("nn.init.dirac_(w)", INIT, name="init dirac_", setup="w = torch.empty(3, 3, 3, device='cuda')", waits=3,

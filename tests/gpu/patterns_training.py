@@ -604,7 +604,7 @@ row("distributions.Bernoulli(x)", CHECK, waits=1, d2h=1)
 row("torch.cuda.synchronize()", "c10/cuda/CUDAFunctions.cpp", waits=1, launches=0)
 row("torch.cuda.current_stream().synchronize()", "c10/cuda/CUDAStream.h", waits=1, launches=0)
 row("event = torch.cuda.Event(); event.record(); event.synchronize()", "ATen/cuda/CUDAEvent.h", waits=1)
-row("event = torch.cuda.Event(); event.record(); event.query()", "ATen/cuda/CUDAEvent.h")
+row("event = torch.cuda.Event(); event.record(); event.query()", "ATen/cuda/CUDAEvent.h", setup="x + 1")
 row("torch.cuda.current_stream().query()", "c10/cuda/CUDAStream.h")
 row("x.record_stream(torch.cuda.Stream())", "c10/cuda/CUDACachingAllocator.cpp: when it is freed")
 row("torch.cuda.current_stream().wait_stream(torch.cuda.Stream())", "cudaStreamWaitEvent: the device waits")
@@ -641,21 +641,12 @@ row("torch.linalg.matrix_exp(eye)", "ATen/native/LinearAlgebra.cpp, mexp_impl: t
 
 # Sparse tensors, and what Thrust does: what waits is recorded.
 for code in (
-    "rows.to_sparse()",
-    "rows.to_sparse().coalesce()",
+    "rows.to_sparse()", "rows.to_sparse().coalesce()",
     "torch.sparse_coo_tensor(torch.stack([index, index]), y, (4, 6), device='cuda').coalesce()",
-    "rows.to_sparse().to_dense()",
-    "torch.sparse.mm(rows.to_sparse(), rows.t())",
-    "rows.to_sparse_csr() @ rows.t()",
-    "torch.unique(rows, dim=0)",
-    "torch.rand(2049, device='cuda').mode()",
-    "repr(value)",
-    "repr(rows)",
-    "torch.testing.assert_close(x, x.clone())",
-    "torch.isin(x, y)",
-    "torch.cdist(rows, rows)",
-    "torch.fft.rfft(big).abs()",
-    "torch.nn.utils.rnn.pad_sequence([x, y])",
+    "rows.to_sparse().to_dense()", "torch.sparse.mm(rows.to_sparse(), rows.t())",
+    "rows.to_sparse_csr() @ rows.t()", "torch.unique(rows, dim=0)", "torch.rand(2049, device='cuda').mode()",
+    "repr(value)", "repr(rows)", "torch.testing.assert_close(x, x.clone())", "torch.isin(x, y)",
+    "torch.cdist(rows, rows)", "torch.fft.rfft(big).abs()", "torch.nn.utils.rnn.pad_sequence([x, y])",
     "torch.nn.utils.rnn.pack_padded_sequence(rows.t()[..., None], torch.tensor([6, 5, 4, 3]))",
     "torch.cuda.empty_cache()",
 ):
