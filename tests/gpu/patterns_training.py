@@ -18,7 +18,6 @@ from typing import Any
 import torch
 from tests.gpu.pattern import HELPERS, UNSTATED, Expected, Pattern, add, pattern, row
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 - its usual name
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
@@ -205,18 +204,10 @@ row("with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True): "
     "warnings.simplefilter('ignore'); (leaf * 2).sum().backward()",
     "torch/csrc/autograd/engine.cpp: a truth value for each gradient", name="detect_anomaly",
     setup="leaf = torch.rand(4, device='cuda', requires_grad=True)", waits=2, d2h=2)
-
-
-@pattern("torch/utils/checkpoint.py: the generator's state is the host's", waits=0)
-def checkpointed_block() -> Work:
-    leaf = torch.rand(4, 4, device="cuda", requires_grad=True)
-
-    def block(inputs: torch.Tensor) -> torch.Tensor:
-        return (inputs * 2).sin().exp()
-
-    return lambda: checkpoint(block, leaf, use_reentrant=False).sum().backward()
-
-
+row("checkpoint(block, leaf, use_reentrant=False).sum().backward()",
+    "torch/utils/checkpoint.py: the generator's state is the host's", name="checkpointed_block",
+    setup="leaf = torch.rand(4, 4, device='cuda', requires_grad=True); "
+    "block = lambda inputs: (inputs * 2).sin().exp()", waits=0)
 row("with torch.autograd.graph.save_on_cpu(): loss = leaf.exp().sum()\nloss.backward()",
     "torch/autograd/graph.py, save_on_cpu: each saved tensor is copied, both ways with a wait",
     name="save_on_cpu", setup="leaf = torch.rand(4, 4, device='cuda', requires_grad=True)", waits=2, h2d=1,
@@ -248,20 +239,10 @@ row("model.load_state_dict(state)", "torch/nn/modules/module.py: copy_ of each p
     allocations=0)
 row("copy.deepcopy(model)", "torch/nn/parameter.py: a clone of each", name="deepcopy_of_a_model",
     setup="model = make_model()", d2d=4, launches=0, allocations=4)
-
-
-@pattern("ATen/native/cuda: mul_ and add_ of each parameter", launches=8, allocations=0)
-def moving_average_in_a_loop() -> Work:
-    model, slow = make_model(), make_model()
-
-    @torch.no_grad()
-    def work() -> None:
-        for old, new in zip(slow.parameters(), model.parameters(), strict=True):
-            old.mul_(0.99).add_(new, alpha=0.01)
-
-    return work
-
-
+row("for old, new in pairs: old.mul_(0.99).add_(new, alpha=0.01)",
+    "ATen/native/cuda: mul_ and add_ of each parameter", name="moving_average_in_a_loop",
+    setup="slow, model = (make_model().requires_grad_(False) for _ in range(2)); "
+    "pairs = [*zip(slow.parameters(), model.parameters())]", launches=8, allocations=0)
 row("averaged.update_parameters(model)",
     "torch/optim/swa_utils.py: how many were averaged is a tensor of the host, which is copied with a wait",
     name="averaged_model",
@@ -297,47 +278,26 @@ row("[batch.to('cuda') for batch, in loader]", "ATen/native/cuda/Copy.cu: each b
     name="loader_without_pinned_memory",
     setup="loader = DataLoader(TensorDataset(torch.rand(8, 3)), batch_size=4)", waits=2, h2d=2, launches=0,
     allocations=2)
-row("stepper.zero_grad(); F.cross_entropy(model(inputs), labels).backward(); stepper.step()",
-    "cuBLAS, and kernels of ATen: nothing is read", name="training_step",
-    setup="model = make_model(); stepper = optim.AdamW(model.parameters()); "
-    "inputs, labels = torch.rand(8, 6, device='cuda'), torch.randint(4, (8,), device='cuda'); "
-    "stepper.zero_grad(); F.cross_entropy(model(inputs), labels).backward(); stepper.step()", waits=0)
-
-
-@pattern("as training_step, and torch/amp: one read in step()", waits=1, d2h=1, d2d=2)
-def mixed_precision_step() -> Work:
-    model = make_model()
-    stepper = optim.AdamW(model.parameters())
-    scaler = torch.amp.GradScaler("cuda")
-    inputs, labels = torch.rand(8, 6, device="cuda"), torch.randint(4, (8,), device="cuda")
-
-    def work() -> None:
-        stepper.zero_grad()
-        with torch.autocast("cuda", dtype=torch.float16):
-            loss = F.cross_entropy(model(inputs), labels)
-        scaler.scale(loss).backward()
-        scaler.step(stepper)
-        scaler.update()
-
-    work()
-    return work
-
-
-@pattern("as training_step, four times before one step", waits=0)
-def gradient_accumulation() -> Work:
-    model = make_model()
-    stepper = optim.SGD(model.parameters())
-    inputs, labels = torch.rand(8, 6, device="cuda"), torch.randint(4, (8,), device="cuda")
-
-    def work() -> None:
-        stepper.zero_grad()
-        for _ in range(4):
-            (F.cross_entropy(model(inputs), labels) / 4).backward()
-        stepper.step()
-
-    work()
-    return work
-
+TRAINED = (
+    "model = make_model(); stepper, scaler = optim.AdamW(model.parameters()), torch.amp.GradScaler('cuda'); "
+    "inputs, labels = torch.rand(8, 6, device='cuda'), torch.randint(4, (8,), device='cuda')\n"
+)
+STEP = "stepper.zero_grad(); F.cross_entropy(model(inputs), labels).backward(); stepper.step()"
+MIXED = (
+    "stepper.zero_grad()\n"
+    "with torch.autocast('cuda', torch.float16): loss = F.cross_entropy(model(inputs), labels)\n"
+    "scaler.scale(loss).backward(); scaler.step(stepper); scaler.update()"
+)
+ACCUMULATED = (
+    "stepper.zero_grad()\n"
+    "for _ in range(4): (F.cross_entropy(model(inputs), labels) / 4).backward()\n"
+    "stepper.step()"
+)
+row(STEP, "cuBLAS, and kernels of ATen: nothing is read", name="training_step", setup=TRAINED + STEP, waits=0)
+row(MIXED, "as training_step, and torch/amp: one read in step()", name="mixed_precision_step",
+    setup=TRAINED + MIXED, waits=1, d2h=1, d2d=2)
+row(ACCUMULATED, "as training_step, four times before one step", name="gradient_accumulation",
+    setup=TRAINED.replace("AdamW", "SGD") + ACCUMULATED, waits=0)
 
 # Lists of tensors.
 FOREACH = "ATen/native/cuda/MultiTensorApply.cuh: one walk over the lists"
@@ -493,31 +453,16 @@ row("layer(tokens).sum().backward()", "ATen/native/transformers/cuda/attention.c
     setup="layer = nn.TransformerEncoderLayer(32, 4, dim_feedforward=64, batch_first=True).to('cuda'); "
     "tokens = torch.rand(2, 10, 32, device='cuda', requires_grad=True)", d2d=None)
 
-
 # The 7 waits recorded: whether the mask is one of padding is read, and the lengths that it gives; each of two
 # layers is told the cumulative lengths of queries and of keys, with a wait for both; sizes are copied as the
 # padding is left out, without a wait, and as it is put back, with one.
-@pattern(
+row("with torch.no_grad(): encoder(tokens, src_key_padding_mask=padding)",
     "torch/nn/modules/transformer.py: a nested tensor of the padding mask; what waits is recorded",
-    waits=None,
-    h2d=None,
-    d2h=None,
-    d2d=None,
-)
-def transformer_in_evaluation_with_padding() -> Work:
-    layer = nn.TransformerEncoderLayer(32, 4, dim_feedforward=64, batch_first=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        encoder = nn.TransformerEncoder(layer, 2).to("cuda").eval()
-    tokens = torch.rand(2, 10, 32, device="cuda")
-    padding = torch.zeros(2, 10, dtype=torch.bool, device="cuda")
-    padding[1, 7:] = True
-
-    def work() -> object:
-        with torch.no_grad():
-            return encoder(tokens, src_key_padding_mask=padding)
-
-    return work
+    name="transformer_in_evaluation_with_padding",
+    setup="layer = nn.TransformerEncoderLayer(32, 4, dim_feedforward=64, batch_first=True)\n"
+    "with warnings.catch_warnings(action='ignore'): encoder = nn.TransformerEncoder(layer, 2).cuda().eval()\n"
+    "tokens, padding = torch.rand(2, 10, 32, device='cuda'), torch.zeros(2, 10, device='cuda').bool(); "
+    "padding[1, 7:] = True", waits=None, h2d=None, d2h=None, d2d=None)
 
 
 @pattern(
@@ -554,31 +499,16 @@ row("torch.split_with_sizes_copy(flat, [4, 8], dim=1, out=parts)", POINTERS,
     name="split_with_sizes_copy_into_tensors", setup="flat = torch.rand(2, 12, device='cuda'); "
     "parts = [torch.empty(2, 4, device='cuda'), torch.empty(2, 8, device='cuda')]", h2d=1, launches=1,
     allocations=1)
-
-
-def deterministically(work: Work) -> Work:
-    """Return the work under deterministic algorithms."""
-
-    def run() -> object:
-        torch.use_deterministic_algorithms(True)
-        try:
-            return work()
-        finally:
-            torch.use_deterministic_algorithms(False)
-
-    return run
-
-
-@pattern("torch/utils/deterministic.py: fill_uninitialized_memory", launches=1, allocations=1)
-def empty_when_deterministic() -> Work:
-    return deterministically(lambda: torch.empty(4, device="cuda"))
-
-
-@pattern("ATen/native/TensorAdvancedIndexing.cpp: sorted, as to accumulate", d2d=None)
-def index_put_when_deterministic() -> Work:
-    x, y = torch.rand(8, device="cuda"), torch.rand(3, device="cuda")
-    index = torch.tensor([0, 2, 1], device="cuda")
-    return deterministically(lambda: x.__setitem__(index, y))
+row("torch.use_deterministic_algorithms(True)\n"
+    "try: torch.empty(4, device='cuda')\n"
+    "finally: torch.use_deterministic_algorithms(False)",
+    "torch/utils/deterministic.py: fill_uninitialized_memory", name="empty_when_deterministic", launches=1,
+    allocations=1)
+row("torch.use_deterministic_algorithms(True)\n"
+    "try: x[index] = y\n"
+    "finally: torch.use_deterministic_algorithms(False)",
+    "ATen/native/TensorAdvancedIndexing.cpp: sorted, as to accumulate", name="index_put_when_deterministic",
+    d2d=None)
 
 
 # Distributions.
@@ -660,5 +590,5 @@ row("torch.combinations(x)",
 HELPERS.update(
     copy=copy, optim=optim, make_parameters=make_parameters, make_scaled=make_scaled, make_model=make_model,
     AveragedModel=AveragedModel, get_ema_multi_avg_fn=get_ema_multi_avg_fn, DataLoader=DataLoader,
-    TensorDataset=TensorDataset, _WIDTHS=_WIDTHS, warnings=warnings,
+    TensorDataset=TensorDataset, checkpoint=checkpoint, _WIDTHS=_WIDTHS, warnings=warnings,
 )
