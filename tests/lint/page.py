@@ -65,7 +65,7 @@ def entry(rule: Rule) -> str:
     traits = [str(rule.level)]
     traits += ["bad data"] if rule.bad_data else []
     traits += ["reader"] if rule.is_reported else []
-    traits += ["fixed by `--fix`"] if rule.fixable else []
+    traits += ["`--fix`"] if rule.fixable else []
     return f"- **{rule.id}** (*{', '.join(traits)}*): {explanations()[rule.id].reason}"
 
 
