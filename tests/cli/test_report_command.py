@@ -52,14 +52,6 @@ def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:
     assert file.read_text().endswith("| sum | 0 |\n")
 
 
-def test_a_template_of_ones_own(tickets: Tickets, repository: Repository) -> None:
-    """A template in the register's folder is found by its name, and before the tool's own."""
-    repository.ticket()
-    repository.write("tickets.toml", 'templates = "forms"\n')
-    repository.write("forms/short.j2", "{{ status.total }} documents\n")
-    assert "1 documents\n" == tickets("report", "--template", "short.j2").out
-
-
 def test_a_template_that_is_not_there(tickets: Tickets) -> None:
     """The templates that there are are named."""
     ran = tickets("report", "--template", "long.j2")

@@ -13,8 +13,9 @@ from finding_tickets.verify.verify import Settings
 
 pytestmark = pytest.mark.slow
 
-# What the meter refuses whatever is claimed says nothing of a verifier: the tests of the gate try it.
-TRIED = [cheat for cheat in CHEATS if cheat.id not in REFUSED]
+# What the meter refuses whatever is claimed says nothing of a verifier, and what waits in a thread costs what
+# the code as found does: the tests of the gate try both.
+TRIED = [cheat for cheat in CHEATS if cheat.id not in {*REFUSED, "deferred", "thread"}]
 
 
 def test_every_cheat_is_caught(isolation: Isolation) -> None:

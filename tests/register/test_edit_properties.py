@@ -33,8 +33,8 @@ from finding_tickets.register.entries import entry_of, outcome_of
 WORDS = Vocabulary()
 TODAY = date(2031, 5, 7)
 OTHER = "Z9-ZZ-99"
-GENERATED = 40
-DAMAGED = 60
+GENERATED = 30
+DAMAGED = 40
 
 
 def mixed(data: bytes) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize
 from tests.conftest import TICKET, Repository, run_here
 from tests.report.conftest import claim, verification
 
@@ -29,6 +29,7 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless",
+    "--renderer-process-limit=1",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -56,6 +57,18 @@ class Shown:
     page: Page
     asked: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+
+    def note_request(self, request: Request) -> None:
+        """Note what the page asks for."""
+        self.asked.append(request.url)
+
+    def note_message(self, message: ConsoleMessage) -> None:
+        """Note what the page says."""
+        self.said.append(message.text)
+
+    def note_error(self, error: Exception) -> None:
+        """Note what goes wrong in the page."""
+        self.said.append(str(error))
 
     def rows(self) -> list[str]:
         """The IDs of the rows that are shown."""
@@ -135,27 +148,42 @@ def many(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(root, "many")
 
 
+@pytest.fixture(scope="module")
+def usual(browser: Browser) -> Page:
+    """The page of all tests that need no settings of their own: for each other one two processes start."""
+    return browser.new_page()
+
+
 @pytest.fixture
-def show(browser: Browser) -> Iterator[Show]:
+def show(browser: Browser, usual: Page) -> Iterator[Show]:
     """Opens a file; no page that a test opens may ask for anything else or complain of anything."""
     shown: list[Shown] = []
 
     def opened(file: Path, place: str = "", **settings: Any) -> Shown:
-        page = browser.new_context(**settings).new_page()
+        close()
+        page = browser.new_page(**settings) if settings else usual
+        page.goto("about:blank")
         one = Shown(page)
         shown.append(one)
-        page.on("request", lambda request: one.asked.append(request.url))
-        page.on("console", lambda message: one.said.append(message.text))
-        page.on("pageerror", lambda error: one.said.append(str(error)))
+        page.on("request", one.note_request)
+        page.on("console", one.note_message)
+        page.on("pageerror", one.note_error)
         page.goto(file.as_uri() + place)
         return one
 
+    def close() -> None:
+        for one in shown:
+            one.page.remove_listener("request", one.note_request)
+            one.page.remove_listener("console", one.note_message)
+            one.page.remove_listener("pageerror", one.note_error)
+            if one.page is not usual:
+                one.page.close()
+            assert [] == one.said
+            assert 1 == len(one.asked)
+        shown.clear()
+
     yield opened
-    for one in shown:
-        said, asked = one.said, one.asked
-        one.page.context.close()
-        assert [] == said
-        assert 1 == len(asked)
+    close()
 
 
 def ticket(ticket_id: str, **values: str) -> str:
@@ -344,20 +372,22 @@ WIDE = "w" * 400
 
 def test_a_hostile_ticket_does_nothing(repository: Repository, show: Show, tmp_path: Path) -> None:
     """With scripts, handlers, links, SVG, CSS and template syntax in every field, the page stays as it is."""
-    pages = {}
-    for name, text in (("harmless", "x"), ("hostile", ATTACK), ("wide", WIDE)):
+    structures = {}
+    for name, text in (("harmless", "x"), ("wide", WIDE), ("hostile", ATTACK)):
         file = tmp_path / f"{name}.html"
         file.write_text("".join(write_report(report_of(repository, text))), encoding="utf-8")
-        page = pages[name] = show(file, "#A-1").page
+        page = show(file, "#A-1").page
         page.wait_for_selector("#A-1[open]")
         page.evaluate(OPEN_ALL)
-    wide = {name: structure(page) for name, page in pages.items()}
-    assert dict.fromkeys(pages, wide["harmless"]) == wide
-    for page in pages.values():
+        structures[name] = structure(page)
+        usual_size = page.viewport_size
+        assert usual_size
         page.set_viewport_size(PHONE)
         assert PHONE["width"] == page.evaluate("document.documentElement.scrollWidth")
-    assert not pages["hostile"].evaluate("'hacked' in window")
-    text = pages["hostile"].locator("body").inner_text()
+        page.set_viewport_size(usual_size)
+    assert dict.fromkeys(structures, structures["harmless"]) == structures
+    assert not page.evaluate("'hacked' in window")
+    text = page.locator("body").inner_text()
     assert "{{ 7*7 }}{% include 'x' %}{# x #}${7*7}" in text
     # In the title in row and section, the path, the reason, a claim, a site, the code and the text at least.
     assert text.count("<script>hacked=1</script>") > 20
