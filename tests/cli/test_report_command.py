@@ -48,8 +48,7 @@ def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:
     file = repository.root / "status.md"
     ran = tickets("report", "--output", str(file))
     assert (0, "", f"wrote {file}\n") == (ran.code, ran.out, ran.err)
-    assert file.read_text().startswith("# Status of ")
-    assert file.read_text().endswith("| sum | 0 |\n")
+    assert file.read_text() == tickets("report").out
 
 
 def test_a_template_that_is_not_there(tickets: Tickets) -> None:
