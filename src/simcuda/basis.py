@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,11 @@ def operations(table: str) -> Any:
     return _data(OPERATIONS)[table]["operations"]
 
 
+def in_aten(names: Iterable[str]) -> tuple[str, ...]:
+    """Return operations of ATen by their names without it."""
+    return tuple(f"aten.{name}" for name in names)
+
+
 @cache
 def recorded() -> dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]]:
     """Return what recordings decide, by operation.
@@ -79,4 +84,4 @@ def recorded() -> dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]]:
 @cache
 def tested() -> frozenset[str]:
     """Return the operations that PyTorch's own samples of operators run, and agree with the CPU in."""
-    return frozenset(f"aten.{name}" for name in _data(TESTED)["operations"])
+    return frozenset(in_aten(_data(TESTED)["operations"]))

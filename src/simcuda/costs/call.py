@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-import torch
+from torch import Tensor
 
 from simcuda.device.storages import HOST, Storages
 from simcuda.profile import Profile
@@ -110,10 +110,20 @@ class OperationCall:
     names: Sequence[str]
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
-    inputs: list[torch.Tensor]
-    outputs: list[torch.Tensor]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
     storages: Storages
     profile: Profile
+
+    @property
+    def first(self) -> Any:
+        """The first argument, mostly the tensor that it is of."""
+        return self.args[0]
+
+    @property
+    def result(self) -> Tensor:
+        """The first tensor of the result."""
+        return self.outputs[0]
 
     def argument(self, name: str, default: Any = None) -> Any:
         """An argument by its name in the schema, however it was passed."""
@@ -123,28 +133,27 @@ class OperationCall:
         position = self.names.index(name) if name in self.names else len(self.args)
         return self.args[position] if position < len(self.args) else default
 
-    def is_on_host(self, tensor: torch.Tensor) -> bool:
+    def is_on_host(self, tensor: Tensor) -> bool:
         """Return True if a tensor is in host memory."""
-        tag = self.storages.of(tensor)
-        return tag is None or tag.device == HOST
+        return self.storages.device_of(tensor) == HOST
 
 
-def all_tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
+def all_tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
     """The tensors among the arguments of an operation and in its lists, which hold no further lists."""
     # Runs for every operation: a loop over flat lists is faster than the recursion of ``tensors_in``.
     found = []
     for value in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, Tensor):
             found.append(value)
         elif isinstance(value, _SEQUENCES):
-            found += [tensor for tensor in value if isinstance(tensor, torch.Tensor)]
+            found += [tensor for tensor in value if isinstance(tensor, Tensor)]
     return found
 
 
-def tensors_in(values: Any) -> Iterator[torch.Tensor]:
+def tensors_in(values: Any) -> Iterator[Tensor]:
     """The tensors among values and within lists and tuples of theirs."""
     for value in values:
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, Tensor):
             yield value
         elif isinstance(value, _SEQUENCES):
             yield from tensors_in(value)

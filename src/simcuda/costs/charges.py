@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 import torch
+from torch import Tensor
 
 from simcuda.costs.call import ANYTHING, ONE_KERNEL, TRIALS, OpCost, OperationCall, tensors_in
 from simcuda.costs.declared import WrongCostError, declared_cost, declared_name
@@ -22,7 +23,7 @@ from simcuda.ledger import WITHIN_OPERATION, Slack
 
 FILLS = "torch.utils.deterministic.fill_uninitialized_memory"
 Tags = Sequence[Tag | None]
-Tensors = Sequence[torch.Tensor]
+Tensors = Sequence[Tensor]
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Charges:
         if floating:
             self._owe(traits, call, known)
         if traits.resizes:
-            self._follow_sizes(call.inputs)
+            self.follow_sizes(call.inputs)
         device = next((tag.device for tag in known if tag.device != HOST), HOST)
         if device != HOST:
             # An operation on the host may still read values from a device.
@@ -75,7 +76,7 @@ class Charges:
         machine = self._machine
         cost = self._cost(traits, call)
         if traits.resizes:
-            self._follow_sizes(call.inputs)
+            self.follow_sizes(call.inputs)
         # In the order of CUDA, on which the peak depends: what passes, temporaries, results, workspaces.
         if cost.passing:
             machine.free(device, machine.use_for_a_while(device, cost.passing))
@@ -99,7 +100,7 @@ class Charges:
         if cost.launches or cost.copies or library is not None:
             writes = self._touched(call.outputs, written)
             # A list that is written comes first among the inputs.
-            count = len(call.args[0]) if traits.writes_first and traits.is_foreach else 0
+            count = len(call.first) if traits.writes_first and traits.is_foreach else 0
             reads = self._touched(call.inputs[count:], tags[count:]) if traits.reads else []
             if count:
                 writes += self._touched(call.inputs[:count], tags[:count])
@@ -111,7 +112,7 @@ class Charges:
             machine.wait_for_stream(machine.current.streams[device])
 
     def place(
-        self, tensor: torch.Tensor, device: int, *, pinned: bool = False, floating: bool = False
+        self, tensor: Tensor, device: int, *, pinned: bool = False, floating: bool = False
     ) -> Tag | None:
         """The tag of a result, which is new unless it shares the storage of another tensor.
 
@@ -174,7 +175,8 @@ class Charges:
             if tag is not None and tag.device != HOST
         ]
 
-    def _follow_sizes(self, tensors: Tensors) -> None:
+    def follow_sizes(self, tensors: Tensors) -> None:
+        """Charge what the storages of tensors have grown by while C++ code ran on the host."""
         for tensor in tensors:
             tag = None if is_sparse(tensor) else self._machine.storages.of(tensor)
             # ``out=`` and ``resize_`` may have grown the storage while the operation ran on the CPU.
@@ -188,7 +190,7 @@ class Charges:
         """
         sizes = [(tensor.shape, tensor.stride(), tensor.dtype) for tensor in call.inputs]
         given = (*call.args, *call.kwargs.values())
-        others = [value for value in given if not isinstance(value, torch.Tensor)]
+        others = [value for value in given if not isinstance(value, Tensor)]
         tried = f"{call.op} {sizes} {others}"
         if tried not in self._tried:
             self._tried.add(tried)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from simcuda.costs.call import FREE, OpCost
 from simcuda.costs.launches import elementwise, kernels_over
 from simcuda.device.machine import Machine
 from simcuda.device.ordering import Data
-from simcuda.device.storages import HOST, is_sparse, parts_of
+from simcuda.device.storages import HOST, device_of_tag, is_sparse, parts_of
 
 
-def _are_of_one_type(to: torch.Tensor, source: torch.Tensor) -> bool:
+def _are_of_one_type(to: Tensor, source: Tensor) -> bool:
     return to.dtype == source.dtype and to.is_conj() == source.is_conj() and to.is_neg() == source.is_neg()
 
 
-def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
+def same_bytes(to: Tensor, source: Tensor) -> bool:
     """Return True if the copy is one run of bytes: one type, and both dense in the same order of strides."""
     if not _are_of_one_type(to, source):
         return False
@@ -33,19 +34,20 @@ def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
     return True
 
 
-def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
-    """A copy within a device: bytes where both are laid out alike, else a kernel; nothing without elements.
+def copied_within(to: Tensor, source: Tensor) -> OpCost:
+    """A copy within a device: bytes where both are laid out alike, else a kernel.
 
-    The source has a shape that broadcasts to that of ``to``.
+    The source has a shape that broadcasts to that of ``to``. Nothing is done without elements, and where both
+    are one tensor, as in operations in place.
     """
-    if not to.numel():
+    if to is source or not to.numel():
         return FREE
     if same_bytes(to, source):
         return OpCost(copies=(("d2d", to.nbytes),))
     return OpCost(kernels_over(to))
 
 
-def contiguous(tensor: torch.Tensor, memory_format: torch.memory_format = torch.contiguous_format) -> OpCost:
+def contiguous(tensor: Tensor, memory_format: torch.memory_format = torch.contiguous_format) -> OpCost:
     """``tensor.contiguous(memory_format=memory_format)``: nothing, or a kernel and a temporary.
 
     The temporary has the bytes of the tensor's elements.
@@ -55,7 +57,7 @@ def contiguous(tensor: torch.Tensor, memory_format: torch.memory_format = torch.
     return OpCost(kernels_over(tensor), temporaries=(tensor.nbytes,))
 
 
-def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) -> None:
+def charge_copy(machine: Machine, to: Tensor, source: Tensor, *, non_blocking: bool) -> None:
     """Charge the copy of ``source`` into ``to``, both placed already; sparse ones are copied part by part."""
     if to.is_nested:
         # ATen/native/nested/NestedTensorFactories.cpp, copy_nested_: one buffer of all values.
@@ -65,8 +67,8 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
             charge_copy(machine, part, original, non_blocking=non_blocking)
         return
     to_tag, source_tag = machine.storages.of(to), machine.storages.of(source)
-    there = HOST if to_tag is None else to_tag.device
-    here = HOST if source_tag is None else source_tag.device
+    there = device_of_tag(to_tag)
+    here = device_of_tag(source_tag)
     # What C++ code made for itself belongs to the device that it is copied to or from.
     if to_tag is not None and to_tag.floating:
         if here != HOST:
@@ -104,8 +106,8 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
 def _within(
     machine: Machine,
     device: int,
-    to: torch.Tensor,
-    source: torch.Tensor,
+    to: Tensor,
+    source: Tensor,
     reads: tuple[Data, ...],
     writes: tuple[Data, ...],
 ) -> None:
@@ -125,8 +127,8 @@ def _within(
 
 def _transfer(
     machine: Machine,
-    to: torch.Tensor,
-    source: torch.Tensor,
+    to: Tensor,
+    source: Tensor,
     reads: tuple[Data, ...],
     writes: tuple[Data, ...],
     *,
@@ -140,17 +142,20 @@ def _transfer(
     to_tag, source_tag = machine.storages.of(to), machine.storages.of(source)
     alike = same_bytes(to, source)
     is_converted_there = non_blocking and to.dtype != source.dtype
-    if to_tag is not None and to_tag.device != HOST:
-        kind, device = "h2d", to_tag.device
+    device = device_of_tag(to_tag)
+    if device != HOST:
+        kind = "h2d"
         moved = to.numel() * (source if is_converted_there else to).element_size()
         is_staged = not alike and (is_converted_there or not to.is_contiguous())
         temporaries = (moved,) * int(is_staged)
         on_host, is_whole = source_tag, source.is_contiguous() and source.shape == to.shape
     else:
         kind = "d2h"
-        device = HOST if source_tag is None else source_tag.device
+        device = device_of_tag(source_tag)
         moved = to.numel() * (to if is_converted_there else source).element_size()
-        is_scattered = not alike and not source.expand_as(to).is_contiguous()
+        # What is converted has no gaps.
+        sent = torch.empty_like(source, device="meta") if is_converted_there else source
+        is_scattered = not alike and not sent.expand_as(to).is_contiguous()
         temporaries = (moved,) * (int(is_converted_there) + int(is_scattered))
         on_host, is_whole = to_tag, to.is_contiguous()
     blocks = machine.use_for_a_while(device, temporaries)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 
 Given = Mapping[str, Any]
 
@@ -61,7 +61,7 @@ SOMETIMES: Mapping[str, tuple[str, Callable[[Given], Any]]] = {
 }
 """The same for calls with certain arguments, which are given by name."""
 
-REFUSED = frozenset(f"aten.{name}" for name in (*ALWAYS, *SOMETIMES))
+REFUSED = in_aten((*ALWAYS, *SOMETIMES))
 
 
 def fills_memory() -> bool:

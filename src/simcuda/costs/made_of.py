@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from simcuda.basis import operations
 from simcuda.costs.rules.kernels import TYPES_OF_NUMBERS
 
 MOST_CANDIDATES = 10.0
@@ -27,7 +28,7 @@ def _equal(one: Tensor, other: Tensor) -> bool:
 
 
 def _count_nonzero(tensor: Tensor, dim: Any = ()) -> Tensor:
-    return tensor.ne(0).sum(dim)
+    return (tensor if tensor.dtype == torch.bool else tensor.ne(0)).sum(dim)
 
 
 def _median(tensor: Tensor, *, ignores_nan: bool) -> Tensor:
@@ -80,7 +81,21 @@ def _is_in(elements: Any, candidates: Tensor, *, out: Tensor | None = None, **ho
     return out.copy_(each.eq(candidates.view(-1)).any(-1))
 
 
+def _moments(tensor: Tensor, *how: Any, of: str, **named: Any) -> Any:
+    """Add up the variances of the real and the imaginary parts of complex numbers."""
+    if not tensor.is_complex():
+        return NotImplemented
+    function = getattr(torch, of.replace("std", "var"))
+    real, imaginary = function(tensor.real, *how, **named), function(tensor.imag, *how, **named)
+    if not of.endswith("mean"):
+        total = real + imaginary
+        return total.sqrt_() if of == "std" else total
+    total = real[0] + imaginary[0]
+    return total.sqrt_() if of == "std_mean" else total, torch.complex(real[1], imaginary[1])
+
+
 MADE_OF: Mapping[str, Callable[..., Any]] = {
+    **{f"aten.{name}.correction": partial(_moments, of=name) for name in operations("reductions")["moment"]},
     "aten.equal.default": _equal,
     "aten.count_nonzero.default": _count_nonzero,
     "aten.count_nonzero.dim_IntList": _count_nonzero,
@@ -96,4 +111,8 @@ MADE_OF: Mapping[str, Callable[..., Any]] = {
     "aten.isin.Scalar_Tensor_out": _is_in,
     "aten.isin.Tensor_Scalar": lambda x, value, *, invert=False, **_: x.ne(value) if invert else x.eq(value),
 }
-"""By operation; ``operations.json`` names their sources, and ATen/native/cuda/Sorting.cpp has medians."""
+"""By operation, which has a kernel where the function answers ``NotImplemented``.
+
+``operations.json`` names their sources; ATen/native/cuda/Sorting.cpp has medians, and ReduceOps.cpp moments
+(std_var_out).
+"""

@@ -164,14 +164,13 @@ class WideOperation(StandIn):
     def _op(self, *args: Any, **kwargs: Any) -> Any:
         how = self.widening
         wide = [
-            each.to(how.to) if isinstance(each, torch.Tensor) and each.dtype in how.types else each
-            for each in args
+            each.to(how.to) if isinstance(each, Tensor) and each.dtype in how.types else each for each in args
         ]
         made = self.operation._op(*wide, **kwargs)
         for place in how.written:
             if args[place] is not None and args[place] is not wide[place]:
                 args[place].copy_(wide[place])
-        if isinstance(made, torch.Tensor):
+        if isinstance(made, Tensor):
             return args[0] if made is wide[0] else made.to(args[0].dtype)
         return tuple(
             result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
@@ -194,7 +193,7 @@ class ProductIntoType(StandIn):
             raise RuntimeError("input dtypes must be the same")
         if to not in (first.dtype, torch.float32 if first.dtype in HALVES else first.dtype):
             raise RuntimeError("out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs")
-        wide = {name: each.to(to) if isinstance(each, torch.Tensor) else each for name, each in given.items()}
+        wide = {name: each.to(to) if isinstance(each, Tensor) else each for name, each in given.items()}
         packet = self.operation.overloadpacket
         return packet.default._op(**wide) if out is None else packet.out._op(**wide, out=out)
 
@@ -203,9 +202,9 @@ class ProductIntoType(StandIn):
 class SoftmaxToSingle(StandIn):
     """A softmax whose kernel converts half precision to single as it reads, or a gradient back."""
 
-    def _op(self, first: torch.Tensor, *args: Any) -> Any:
+    def _op(self, first: Tensor, *args: Any) -> Any:
         if isinstance(args[-1], torch.dtype):
-            gradient: torch.Tensor = self.operation._op(first, *args[:-1], first.dtype)
+            gradient: Tensor = self.operation._op(first, *args[:-1], first.dtype)
             return gradient.to(args[-1])
         dim, is_converted = args
         return self.operation._op(first.float() if is_converted else first, dim, False)
@@ -215,7 +214,7 @@ class SoftmaxToSingle(StandIn):
 class LogSigmoid(StandIn):
     """The forward pass without the buffer that the host keeps for the gradient: CUDA's has no elements."""
 
-    def _op(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _op(self, tensor: Tensor) -> tuple[Tensor, Tensor]:
         result, buffer = self.operation._op(tensor)
         return result, buffer.new_empty(0)
 
@@ -224,7 +223,7 @@ class LogSigmoid(StandIn):
 class LogSigmoidGradient(StandIn):
     """The gradient, for which the host makes the buffer that CUDA does without."""
 
-    def _op(self, gradient: torch.Tensor, tensor: torch.Tensor, _: torch.Tensor) -> Any:
+    def _op(self, gradient: Tensor, tensor: Tensor, _: Tensor) -> Any:
         buffer = torch.ops.aten.log_sigmoid_forward.default(tensor)[1]
         return self.operation._op(gradient, tensor, buffer)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 from simcuda.costs.determinism import REFUSED
 from simcuda.costs.made_of import MADE_OF
 from simcuda.costs.recurrent import RECURRENT
@@ -33,10 +33,8 @@ HOST_RESULTS = {
     "aten._pack_padded_sequence": 1,
     **dict.fromkeys((f"aten._nested_tensor_{name}" for name in ("size", "strides", "storage_offsets")), 0),
 }
-TAKE_DEVICE_VALUES = frozenset(
-    f"aten.{name}" for name in ("fill_", "fill", "index_fill_", "index_fill", "index_put_", "index_put")
-)
-TAKE_HOST_SCALARS = frozenset(f"aten.{name}" for name in operations("host scalars"))
+TAKE_DEVICE_VALUES = in_aten(("fill_", "fill", "index_fill_", "index_fill", "index_put_", "index_put"))
+TAKE_HOST_SCALARS = in_aten(operations("host scalars"))
 
 
 class OperationTraits:

@@ -38,12 +38,12 @@ class CurrentStreams(threading.local):
     Attributes:
         device: Index of the current device.
         streams: The current stream of every device.
-        maker: The device on which code of C++ makes tensors; None where it is not known.
+        maker: The device on which code of C++ makes tensors; ``HOST`` where it is not known.
     """
 
     def __init__(self, count: int) -> None:
         self.device = 0
-        self.maker: int | None = None
+        self.maker: int = HOST
         self.streams = list(range(count))
         # Autograd numbers its nodes as they are made: what was current then is found by that number.
         self._switches: list[list[tuple[int, int]]] = [[(-1, device)] for device in range(count)]

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from simcuda.device.allocator import MemoryBlock
 from simcuda.device.dispatch_key import unwatched
@@ -32,13 +33,13 @@ _COMPRESSED = {
 _PARTS = {torch.sparse_coo: ("_indices", "_values"), **_COMPRESSED}
 
 
-def is_sparse(tensor: torch.Tensor) -> bool:
+def is_sparse(tensor: Tensor) -> bool:
     """Return True if a tensor is of one of PyTorch's sparse layouts, compressed ones among them."""
     return tensor.layout in _PARTS
 
 
 @unwatched
-def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def parts_of(tensor: Tensor) -> tuple[Tensor, ...]:
     """The dense tensors that a sparse one is made of, its values last; none for any other."""
     with torch.no_grad():
         return tuple(getattr(tensor, name)() for name in _PARTS.get(tensor.layout, ()))
@@ -71,6 +72,11 @@ class Tag(weakref.ref[torch.UntypedStorage]):
     owed: int
 
 
+def device_of_tag(tag: Tag | None) -> int:
+    """Return the index of the device of a storage; one that was made elsewhere is the host's."""
+    return HOST if tag is None else tag.device
+
+
 class Storages:
     """Every storage that was made on a device, or on the host, within the simulation.
 
@@ -86,7 +92,7 @@ class Storages:
         self._gone = cast("Callable[[Any], None]", self._forget)
         self._serials = count(1)
 
-    def of(self, tensor: torch.Tensor) -> Tag | None:
+    def of(self, tensor: Tensor) -> Tag | None:
         """The tag of a tensor's storage; None for host tensors that were made elsewhere."""
         try:
             return self.tags.get(tensor.untyped_storage()._cdata)
@@ -101,6 +107,10 @@ class Storages:
             # A parameter of a lazy module, which answers little before its first use.
             with torch._C.DisableTorchFunctionSubclass():
                 return self.tags.get(tensor.untyped_storage()._cdata)
+
+    def device_of(self, tensor: Tensor) -> int:
+        """Return the index of a tensor's device, or ``HOST``."""
+        return device_of_tag(self.of(tensor))
 
     def add(
         self,

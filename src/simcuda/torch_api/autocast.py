@@ -142,8 +142,7 @@ class Autocast:
         """Return True if autocast casts a value: a floating tensor on a device, except doubles."""
         if not isinstance(value, Tensor) or not value.is_floating_point() or value.dtype == torch.float64:
             return False
-        tag = self._machine.storages.of(value)
-        return tag is not None and tag.device != HOST
+        return self._machine.storages.device_of(value) != HOST
 
     def _cast(self, value: Any, dtype: torch.dtype) -> Any:
         if isinstance(value, list | tuple):

@@ -193,8 +193,7 @@ def _run_script(
 def _may_hold(machine: Machine, value: Any) -> bool:
     """Return True if a value is a tensor of a device or may hold one, as objects of scripted classes do."""
     if isinstance(value, torch.Tensor):
-        tag = machine.storages.of(value)
-        return tag is not None and tag.device != HOST
+        return machine.storages.device_of(value) != HOST
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list | tuple):

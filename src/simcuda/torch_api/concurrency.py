@@ -181,11 +181,11 @@ def _run_on_host(
 ) -> Any:
     # What has nothing to do with a device works as it does without a simulation.
     device = kwargs.get("device")
-    tags = [dispatcher._of(tensor) for tensor in all_tensors_in(args, kwargs)]
+    devices = map(dispatcher._machine.storages.device_of, all_tensors_in(args, kwargs))
     if (
         dispatcher.destination.device not in (None, HOST)
         or (device is not None and device.type == "cuda")
-        or any(tag is not None and tag.device != HOST for tag in tags)
+        or any(index != HOST for index in devices)
     ):
         raise RuntimeError(BAD_FORK)
     return operation._op(*args, **kwargs)

@@ -17,6 +17,7 @@ from uuid import UUID
 
 import torch
 import torch.cuda
+from torch import Tensor
 
 from simcuda.device.allocator import Allocator
 from simcuda.device.generators import SimulatedGenerator
@@ -276,12 +277,12 @@ class CudaApi:
 
 
 def scatter(
-    tensor: torch.Tensor,
+    tensor: Tensor,
     devices: list[int],
     chunk_sizes: list[int] | None = None,
     dim: int = 0,
     streams: list[Any] | None = None,
-) -> list[torch.Tensor]:
+) -> list[Tensor]:
     """Parts of a tensor, each on its device. Source: torch/csrc/cuda/comm.cpp."""
     parts = (
         tensor.chunk(len(devices), dim)
@@ -296,7 +297,7 @@ def scatter(
     return moved
 
 
-def gather(tensors: list[torch.Tensor], dim: int, destination: int) -> torch.Tensor:
+def gather(tensors: list[Tensor], dim: int, destination: int) -> Tensor:
     """Parts from several devices, joined on one, or for -1 on the host. Source: torch/csrc/cuda/comm.cpp."""
     target = torch.device("cpu") if destination == -1 else torch.device("cuda", destination)
     lengths = [each.shape[dim] for each in tensors]

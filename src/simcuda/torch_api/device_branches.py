@@ -271,13 +271,13 @@ class DeviceBranches:
         **named: Any,
     ) -> Any:
         current = self._machine.current
-        tag, before = self._machine.storages.of(input), current.maker
-        current.maker = None if tag is None else tag.device
+        device, before = self._machine.storages.device_of(input), current.maker
+        current.maker = device
         try:
             result = original(input, *how, **named)
         finally:
             current.maker = before
-        if tag is None or tag.device == HOST:
+        if device == HOST:
             self._machine.settle((self._machine.storages.of(result),))
         return result
 
@@ -400,7 +400,8 @@ class _Extreme(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         tensor, value = ctx.saved_tensors
-        both_nan = tensor.isnan().logical_and_(value.isnan())
+        is_nan = value.isnan()
+        both_nan = tensor.isnan().logical_and_(is_nan)
         mask = (tensor == value).logical_or_(both_nan)
         return mask * (gradients[0] / mask.sum()), None
 

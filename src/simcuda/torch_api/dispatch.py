@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from simcuda.costs import determinism
 from simcuda.costs.call import OperationCall, all_tensors_in
@@ -27,7 +28,7 @@ from simcuda.costs.stand_ins import WideOperation
 from simcuda.costs.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine, is_in_backward
-from simcuda.device.storages import HOST, Tag, is_sparse
+from simcuda.device.storages import HOST, Tag, device_of_tag, is_sparse
 from simcuda.ledger import WITHIN_OPERATION
 from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.operands import common_device, joins_gradients
@@ -113,11 +114,13 @@ class Dispatcher:
                 current.maker = before
         if traits.on_cuda is not None and _is_dense_on_device(args):
             with watched():
-                return traits.on_cuda(*args, **kwargs)
+                made = traits.on_cuda(*args, **kwargs)
+            if made is not NotImplemented:
+                return made
         if traits.is_view:
             result = func._op(*args, **kwargs)
             # A sparse tensor that is transposed has parts of its own.
-            if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
+            if self._machine.has_sparse and isinstance(result, Tensor) and is_sparse(result):
                 return self._run(traits, func, args, kwargs)
             return result
         if traits.widening is not None or traits.stand_in is not None:
@@ -128,7 +131,7 @@ class Dispatcher:
             return self._copy(traits, func, args, kwargs)
         return self._run(traits, func, args, kwargs)
 
-    def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
+    def copy(self, tensor: Tensor, device: int, **how: Any) -> Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
         is_dispatched = torch._C._len_torch_dispatch_stack() or torch._C._dispatch_keys(tensor).has(_PYTHON)
         if is_dispatched or is_fake(tensor):
@@ -148,8 +151,8 @@ class Dispatcher:
     def _as_on_cuda(self, traits: OperationTraits, func: Any, args: Sequence[Any]) -> Any:
         """The operation as CUDA runs it, where the host has no kernel or computes in a narrower type."""
         # A gradient that comes first may be missing.
-        widening, tag = traits.widening, self._of(all_tensors_in(args, {})[0])
-        if tag is None or tag.device == HOST:
+        widening = traits.widening
+        if self._machine.storages.device_of(all_tensors_in(args, {})[0]) == HOST:
             return func
         if traits.stand_in is not None:
             return traits.stand_in(func)
@@ -159,8 +162,8 @@ class Dispatcher:
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
-        tags = [self._of(tensor) for tensor in all_tensors_in(args, kwargs)]
-        is_on_host = tags and all(tag is None or tag.device == HOST for tag in tags)
+        devices = {*map(self._machine.storages.device_of, all_tensors_in(args, kwargs))}
+        is_on_host = devices == {HOST}
         kernel = python_kernel(func, "cpu" if is_on_host else "cuda")
         if kernel is not None:
             with watched():
@@ -181,7 +184,7 @@ class Dispatcher:
         try:
             # None of these operations takes a list of tensors.
             for value in args:
-                if isinstance(value, torch.Tensor):
+                if isinstance(value, Tensor):
                     tag = tags.get(value.untyped_storage()._cdata)
                     where = HOST
                     if tag is not None:
@@ -229,7 +232,7 @@ class Dispatcher:
         tags = [*map(self._of, inputs)]
         if machine.unclaimed and not traits.hands_out:
             self._bring_sequences(traits, args, tags[0] if tags else None)
-        if traits.is_foreach and len({HOST if t is None else t.device for t in tags}) > 1:
+        if traits.is_foreach and len({*map(device_of_tag, tags)}) > 1:
             # Lists that are spread over devices are walked tensor by tensor, as on CUDA.
             with watched():
                 return func._op_dk(BY_EACH_TENSOR, *args, **kwargs)
@@ -251,7 +254,7 @@ class Dispatcher:
                     "for the CPU that computes its values; call other operations"
                 ) from None
             raise
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, Tensor):
             outputs = [result]
         else:
             outputs = all_tensors_in(result if isinstance(result, tuple) else (result,), {})
@@ -264,8 +267,7 @@ class Dispatcher:
         # ``repeat`` finds the order of dimensions by ranges on the host.
         if floating and traits.makes and (is_in_backward() or "arange" not in traits.op):
             # A formula makes its constants where it works.
-            known = self._last_device if is_in_backward() else machine.current.maker
-            device = HOST if known is None else known
+            device = self._last_device if is_in_backward() else machine.current.maker
         # Remembered for what a formula makes from nothing.
         self._last_device = device
         if device != HOST and machine.has_side_streams and is_in_backward():
@@ -310,7 +312,7 @@ class Dispatcher:
 
     def _bring_value(self, place: int, args: Sequence[Any]) -> Sequence[Any]:
         """Read the value that is to be written into a host tensor, if it is on a device."""
-        if place >= len(args) or not isinstance(args[place], torch.Tensor) or args[place].dim():
+        if place >= len(args) or not isinstance(args[place], Tensor) or args[place].dim():
             return args
         to, value = self._of(args[0]), self._of(args[place])
         if value is None or value.device == HOST or (to is not None and (to.device != HOST or to.floating)):
@@ -362,21 +364,22 @@ class Dispatcher:
             kwargs, destination, _ = self._take_device(traits, kwargs)
         target = kwargs.get("device", CPU)
         # A copy to ``meta`` moves nothing. A number stands for a tensor where ``vmap`` promotes its type.
-        if not isinstance(source, torch.Tensor) or (
-            target is not None and target.type not in ("cpu", "cuda")
-        ):
+        if not isinstance(source, Tensor) or (target is not None and target.type not in ("cpu", "cuda")):
             return func._op(*args, **kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
         result = executing[-1](func, args, kwargs) if executing else func._op(*args, **kwargs)
         if makes_its_target:
             tag = self._of(source)
-            here = HOST if tag is None else tag.device
+            here = device_of_tag(tag)
             there = here if destination is None else destination
             if destination is not None:
                 self._machine.settle((tag,))
             floating = tag is not None and tag.floating
             # A copy to the host that it need not wait for goes to pinned memory.
             self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
+        else:
+            # A result that was given may have grown before.
+            self._charges.follow_sizes((result,))
         charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
 
@@ -392,13 +395,13 @@ def _name(traits: OperationTraits) -> str:
     return traits.op.removesuffix(".default").replace(".", "::", 1)
 
 
-def _join(one: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1, in_place: bool) -> torch.Tensor:
+def _join(one: Tensor, other: Tensor, *, alpha: Any = 1, in_place: bool) -> Tensor:
     """The sum of two sparse tensors, which CUDA joins; the host would merge them, and nothing had to wait."""
     # ATen/native/sparse/cuda/SparseCUDATensorMath.cu: add_out_sparse_cuda.
     added = other._values() if alpha == 1 else other._values() * alpha
     indices = torch.cat([one._indices(), other._indices()], 1)
     values = torch.cat([one._values(), added])
-    made: torch.Tensor = torch.ops.aten._sparse_coo_tensor_with_dims_and_tensors(
+    made: Tensor = torch.ops.aten._sparse_coo_tensor_with_dims_and_tensors(
         one.sparse_dim(), one.dense_dim(), one.shape, indices, values, layout=one.layout, device=CPU
     )
     if made._nnz() > made.numel():

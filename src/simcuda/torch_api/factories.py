@@ -69,7 +69,7 @@ class Factories:
             patches.redirect(original, own)
         for make in (torch.from_numpy, torch.frombuffer):
             patches.redirect(make, partial(self._of_memory, genuine(make)))
-        patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
+        patches.set(Tensor, new_tensor=as_method(self.new_tensor))
         for name in operations("sparse factories"):
             patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name)))})
         nested: Any = vars(torch._C)["_nested"]

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils._mode_utils import no_dispatch
 
 from simcuda.costs.call import all_tensors_in
@@ -91,14 +92,14 @@ def _dispatch(original: Any, mode: Any, operation: Any, types: Any, args: Any = 
     if operation is ASK_FOR_DEVICE and answer.type == "cuda":
         return CPU
     is_floating = all(hasattr(each, "is_floating") for each in inputs) if inputs else is_of_c
-    if is_floating and isinstance(answer, torch.Tensor):
+    if is_floating and isinstance(answer, Tensor):
         answer.is_floating = True  # type: ignore[attr-defined]
     return answer
 
 
 def _common_device(original: Any, operation: Any, args: Any) -> Any:
     """``FakeTensor._find_common_device``: what C++ code made comes to the device that it meets."""
-    fakes = [each for each in args if isinstance(each, torch.Tensor)]
+    fakes = [each for each in args if isinstance(each, Tensor)]
     device = next((each.device for each in fakes if each.is_cuda), None)
     for each in fakes:
         if device is not None and hasattr(each, "is_floating"):
@@ -107,6 +108,6 @@ def _common_device(original: Any, operation: Any, args: Any) -> Any:
     return original(operation, args)
 
 
-def is_fake(tensor: torch.Tensor) -> bool:
+def is_fake(tensor: Tensor) -> bool:
     """Return True if a tensor is a fake one."""
     return hasattr(tensor, "fake_device")

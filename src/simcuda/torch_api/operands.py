@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from simcuda.basis import operations
 from simcuda.costs.call import tensors_in
 from simcuda.costs.copies import same_bytes
 from simcuda.costs.traits import OperationTraits
 from simcuda.device.machine import Machine
-from simcuda.device.storages import HOST, Tag
+from simcuda.device.storages import HOST, Tag, device_of_tag
 
 EXPECTED = "Expected all tensors to be on the same device, but"
 INDEXING = ("aten.index.", "aten.index_put")
@@ -40,7 +41,7 @@ def common_device(
     traits: OperationTraits,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    tensors: Sequence[torch.Tensor],
+    tensors: Sequence[Tensor],
     tags: Sequence[Tag | None],
 ) -> int:
     """The index of the device an operation runs on, or ``HOST``.
@@ -51,11 +52,11 @@ def common_device(
         RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations,
             also those on lists.
     """
-    devices = {HOST if tag is None else tag.device for tag in tags}
+    devices = {*map(device_of_tag, tags)}
     if len(devices) == 1 and HOST not in devices:
         return devices.pop()
     # The first device among the tensors is the one CUDA's message names.
-    device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
+    device = next((index for index in map(device_of_tag, tags) if index != HOST), HOST)
     if device == HOST:
         floats = [tag is not None and tag.floating for tag in tags]
         # Tensors without dimensions may be numbers, which C++ code makes tensors of for any device.
@@ -72,16 +73,14 @@ def common_device(
         if tag is not None and tag.floating:
             machine.adopt(tag, device)
             continue
-        if (tag is None or tag.device == HOST) and _may_stay_on_host(traits, args, tensor, device):
+        if device_of_tag(tag) == HOST and _may_stay_on_host(traits, args, tensor, device):
             continue
         other = str(tensor.device)
         raise RuntimeError(_message(traits, args, kwargs, tensor, other, str(machine.devices[device])))
     return device
 
 
-def _may_stay_on_host(
-    traits: OperationTraits, args: Sequence[Any], host_tensor: torch.Tensor, device: int
-) -> bool:
+def _may_stay_on_host(traits: OperationTraits, args: Sequence[Any], host_tensor: Tensor, device: int) -> bool:
     if traits.op.startswith(INDEXING):
         # Indices may lie on the host, but what is indexed and what is written there have to be together.
         indexed, indices, value = (*args, None)[:3]
@@ -98,7 +97,7 @@ def _message(
     traits: OperationTraits,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    tensor: torch.Tensor,
+    tensor: Tensor,
     other: str,
     device: str,
 ) -> str:
@@ -118,14 +117,14 @@ def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bo
     if kwargs or len(args) != 2 or torch.is_grad_enabled():
         return False
     old = args[0]
-    if not isinstance(old, torch.Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:
+    if not isinstance(old, Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:
         return False
     # Anything else that holds the tensor or its storage would see the sum.
     storage = old.untyped_storage()
     return (
         cast("Any", old)._use_count() <= _HELD_BY_THE_ENGINE
         and torch._C._storage_Use_Count(storage._cdata) <= _STORAGE_HELD_BY_ONE_TENSOR
-        and isinstance(args[1], torch.Tensor)
+        and isinstance(args[1], Tensor)
         and old.dtype == args[1].dtype
         and old.shape == args[1].shape
         and same_bytes(old, old)

@@ -23,6 +23,7 @@ import torch.cuda.graphs
 import torch.distributed
 import torch.nn.parallel
 import torch.utils.dlpack
+from torch import Tensor
 
 from simcuda.costs.call import tensors_in
 from simcuda.device.machine import Machine
@@ -50,9 +51,9 @@ REFUSED: tuple[tuple[Any, str, str, str], ...] = (
 NCCL = "use the backend gloo, or one process"
 
 REFUSED_ON_DEVICE: tuple[tuple[Any, str, str, str], ...] = (
-    (torch.Tensor, "__dlpack__", "Export by DLPack", COPIED),
-    (torch.Tensor, "__dlpack_device__", "Export by DLPack", COPIED),
-    *((torch.Tensor, name, f"Tensor.{name}", COPIED) for name in ("apply_", "map_", "map2_")),
+    (Tensor, "__dlpack__", "Export by DLPack", COPIED),
+    (Tensor, "__dlpack_device__", "Export by DLPack", COPIED),
+    *((Tensor, name, f"Tensor.{name}", COPIED) for name in ("apply_", "map_", "map2_")),
 )
 """The same for what works with host tensors."""
 
@@ -99,9 +100,9 @@ def install(patches: Patches) -> None:
         patches.redirect(native, refuse_on_device(native, "Export by DLPack", COPIED))
     for owner, name, what, instead in REFUSED_ON_DEVICE:
         patches.set(owner, **{name: refuse_on_device(getattr(owner, name), what, instead)})
-    interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
+    interface: Any = vars(Tensor)["__cuda_array_interface__"]
     share = refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
-    patches.set(torch.Tensor, __cuda_array_interface__=property(share))
+    patches.set(Tensor, __cuda_array_interface__=property(share))
     profile: Any = torch.autograd.profiler.profile
     patches.set(profile, __init__=partialmethod(_profile_the_host, profile.__init__))
     # What is profiled unless activities are given.
@@ -151,8 +152,8 @@ def doubt_ways_past(machine: Machine, patches: Patches) -> None:
     """Let a run be marked where C++ reads a device's memory by itself: what that costs is unknown."""
 
     def call(what: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        tags = map(machine.storages.of, tensors_in((*args, *kwargs.values())))
-        if what.endswith(OF_A_MODULE) or any(tag and tag.device != HOST for tag in tags):
+        devices = map(machine.storages.device_of, tensors_in((*args, *kwargs.values())))
+        if what.endswith(OF_A_MODULE) or any(device != HOST for device in devices):
             machine.ledger.doubt(what)
         return original(*args, **kwargs)
 

@@ -15,7 +15,7 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from simcuda.device.dispatch_key import is_watched, unwatched, watched
 from simcuda.device.machine import Machine
-from simcuda.device.storages import HOST
+from simcuda.device.storages import HOST, device_of_tag
 from simcuda.torch_api.dispatch import Dispatcher
 from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.patches import Patches, as_method, genuine, native_new
@@ -88,7 +88,7 @@ class TensorApi:
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
         patches.set(
-            torch.Tensor,
+            Tensor,
             device=property(self.device),
             is_cuda=property(lambda tensor: self.index_of(tensor) != HOST),
             is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
@@ -113,13 +113,13 @@ class TensorApi:
         patches.set(aten.cpu, _op=InPlaceOf(lambda _, tensor: self.to(tensor, CPU), aten.cpu._op))
         patches.set(torch._tensor_str, _str=self.text)
         # These need a tensor that Python has not seen yet: nothing may look at them.
-        patches.set(torch.Tensor, as_subclass=unwatched(genuine(torch.Tensor.as_subclass)))
-        make: Any = unwatched(genuine(torch.Tensor._make_subclass))
-        patches.set(torch.Tensor, _make_subclass=staticmethod(partial(_make_of, make)))
-        patches.set_new(torch.Tensor, _new)
+        patches.set(Tensor, as_subclass=unwatched(genuine(Tensor.as_subclass)))
+        make: Any = unwatched(genuine(Tensor._make_subclass))
+        patches.set(Tensor, _make_subclass=staticmethod(partial(_make_of, make)))
+        patches.set_new(Tensor, _new)
         patches.set_new(torch.device, _new_device)
-        make = unwatched(genuine(torch.Tensor._make_wrapper_subclass))
-        patches.set(torch.Tensor, _make_wrapper_subclass=staticmethod(partial(self._wrap, make)))
+        make = unwatched(genuine(Tensor._make_wrapper_subclass))
+        patches.set(Tensor, _make_wrapper_subclass=staticmethod(partial(self._wrap, make)))
 
     def _wrap(self, make: Callable[..., Tensor], /, *args: Any, **kwargs: Any) -> Tensor:
         """``torch.Tensor._make_wrapper_subclass``: a tensor without data, such as a jagged one."""
@@ -334,8 +334,7 @@ class StorageApi:
 
     def index_of(self, storage: UntypedStorage) -> int:
         """Index of a storage's device, or ``HOST``."""
-        tag = self.machine.storages.tags.get(storage._cdata)
-        return HOST if tag is None else tag.device
+        return device_of_tag(self.machine.storages.tags.get(storage._cdata))
 
     def device(self, storage: UntypedStorage) -> torch.device:
         """The device a storage is on."""

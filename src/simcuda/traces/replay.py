@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 from simcuda.costs.call import all_tensors_in
 from simcuda.ledger import allocation_listeners, listening, operations_of
 from simcuda.measurement import Gpu
@@ -38,7 +39,7 @@ MOST_BYTES = 4 << 30
 SMALL = 4096
 """Elements of an operation's largest tensor, up to which it is computed."""
 
-PRODUCTS = frozenset(f"aten.{name}" for name in operations("not computed"))
+PRODUCTS = in_aten(operations("not computed"))
 """Operations that are not computed, besides elementwise ones and those that make a tensor like another."""
 
 IN_PLACE = frozenset({"aten.copy_.default", "aten.zero_.default", "aten.fill_.Scalar", "aten.fill_.Tensor"})
@@ -200,7 +201,7 @@ def _execute(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 
 def _without_data(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, Tensor):
         # A number must stay one: it does not decide the type of a result.
         if not value.dim():
             return value
@@ -212,7 +213,7 @@ def _without_data(value: Any) -> Any:
 
 
 def _empty(result: Any) -> Any:
-    if not isinstance(result, torch.Tensor):
+    if not isinstance(result, Tensor):
         return result
     how = {"dtype": result.dtype, "device": "cpu"}
     return torch.ops.aten.empty_strided.default(result.shape, result.stride(), **how)

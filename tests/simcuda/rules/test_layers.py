@@ -30,7 +30,8 @@ CALLS = {
     "functional.adaptive_max_pool2d(x[0], 2)": 1,
     "functional.adaptive_max_pool3d(x, 2)": 1,
     "functional.pad(x, (1, 1, 1, 1), mode='reflect')": 2,
-    "functional.pad(x, (1, 1, 1, 1), mode='replicate')": 2,
+    # ReplicationPadding.cu reads strided memory, as an H200 did.
+    "functional.pad(x, (1, 1, 1, 1), mode='replicate')": 1,
     # A kernel for each of 2 images.
     "functional.unfold(x, 2)": 1 + 2,
 }

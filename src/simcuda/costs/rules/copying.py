@@ -5,16 +5,15 @@ Copies between devices, and between host and device, are charged in ``costs/copi
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from math import inf
 
 import torch
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 from simcuda.costs.call import FREE, LibraryWork, OpCost, OperationCall, tensors_in
 from simcuda.costs.copies import copied_within
-from simcuda.costs.launches import LARGEST_OFFSET, elementwise, kernels_over
+from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
 from simcuda.costs.rules.kernels import one_kernel
 from simcuda.costs.rules.rule import INDEX_BYTES, CostRule
 
@@ -46,7 +45,7 @@ def _fill_from_tensor(call: OperationCall) -> OpCost:
 )
 def _concatenate(call: OperationCall) -> OpCost:
     """A kernel for each batch of inputs, or else each input on its own, as bytes or by a kernel."""
-    result, inputs = call.outputs[0], list(tensors_in(call.argument("tensors")))
+    result, inputs = call.result, list(tensors_in(call.argument("tensors")))
     are_dense = all(tensor.is_contiguous() for tensor in inputs)
     are_alike = all(tensor.dtype == result.dtype for tensor in inputs)
     dim = call.argument("dim", 0) % max(result.dim(), 1)
@@ -56,13 +55,13 @@ def _concatenate(call: OperationCall) -> OpCost:
         # Batches of empty inputs are skipped only before the first that has elements.
         first = next((place for place, tensor in enumerate(inputs) if tensor.numel()), None)
         return OpCost(0 if first is None else -(-len(inputs) // batch) - first // batch)
-    # With nothing but single rows outside the dimension, its parts follow each other in memory.
-    are_dense &= math.prod(result.shape[:dim]) == 1 or len(inputs) == 1
-    # An input that goes to one run of memory, in its own type, is a copy of bytes.
-    copied = [each for each in inputs if are_dense and each.dtype == result.dtype]
-    rest = [each for each in inputs if not are_dense or each.dtype != result.dtype]
-    kernels = sum(elementwise(each.numel(), result.element_size()) for each in rest)
-    return OpCost(kernels, copies=tuple(("d2d", each.nbytes) for each in copied if each.numel()))
+    cost, begin = FREE, 0
+    for tensor in inputs:
+        # What has no elements may have any shape.
+        if tensor.numel():
+            cost += copied_within(result.narrow(dim, begin, tensor.shape[dim]), tensor)
+            begin += tensor.shape[dim]
+    return cost
 
 
 CostRule(
@@ -70,7 +69,7 @@ CostRule(
     ops=("aten.clone", "aten.contiguous"),
     source="ATen/native/cuda/Copy.cu: bytes where both are dense alike, else one kernel",
     example="x.clone()",
-)(lambda call: copied_within(call.outputs[0], call.inputs[0]))
+)(lambda call: copied_within(call.result, call.inputs[0]))
 
 
 @CostRule(
@@ -86,7 +85,7 @@ def _unfold_backward(call: OperationCall) -> OpCost:
     Parts that overlap are found by a kernel from their places, which are a range. Others are written by one
     copy through the view that made them.
     """
-    gradient, result, (dim, size, step) = call.args[0], call.outputs[0], call.args[2:]
+    gradient, result, (dim, size, step) = call.first, call.result, call.args[2:]
     filled = OpCost(kernels_over(result))
     if step >= size:
         return filled + copied_within(result.unfold(dim, size, step), gradient)
@@ -95,7 +94,7 @@ def _unfold_backward(call: OperationCall) -> OpCost:
 
 CostRule(
     id="look-otherwise",
-    ops=tuple(f"aten.{name}" for name in operations("free")),
+    ops=in_aten(operations("free")),
     source="ATen/native/TensorShape.cpp: only sizes and strides change",
     example="x.unsqueeze_(0)",
 )(FREE)
@@ -157,7 +156,7 @@ CostRule(
 )
 def _split_into(call: OperationCall) -> OpCost:
     """Parts of a tensor along a dimension, each copied into a tensor that is given."""
-    tensor, outputs = call.args[0], call.argument("out")
+    tensor, outputs = call.first, call.argument("out")
     if all(_is_dense(each) and each.dtype == tensor.dtype for each in (tensor, *outputs)):
         # Both addresses of each part.
         return _with_table(2 * len(outputs))

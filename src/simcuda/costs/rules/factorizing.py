@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 from simcuda.costs.call import FREE, MEMORY, LibraryWork, OpCost, OperationCall
 from simcuda.costs.rules.host_reads import check_error_codes
 from simcuda.costs.rules.rule import CostRule
@@ -42,7 +42,7 @@ def _avoids_magma(call: OperationCall) -> bool:
 
 @CostRule(
     id="factorize-unchecked",
-    ops=tuple(f"aten.{name}" for name in UNCHECKED),
+    ops=in_aten(UNCHECKED),
     source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; "
     "error codes stay on the device, unless check_errors is set; cholesky reads any over them",
     example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
@@ -50,7 +50,7 @@ def _avoids_magma(call: OperationCall) -> bool:
 )
 @CostRule(
     id="factorize-by-lu",
-    ops=tuple(f"aten.{name}" for name in BY_LU),
+    ops=in_aten(BY_LU),
     source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
     "matrices, single, up to 16 rows, or up to 16 of up to 128 rows; MAGMA, which waits, for others",
     example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
@@ -87,7 +87,7 @@ CostRule(
 )(
     lambda call: replace(
         _factorized(call),
-        waits=int(call.outputs[0].numel() > 0),
+        waits=int(call.result.numel() > 0),
         library=LibraryWork(0, {**CUSOLVER.slack, "stream_syncs": (1, inf), "device_syncs": (0, inf)}),
     )
 )

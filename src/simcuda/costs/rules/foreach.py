@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import torch
+from torch import Tensor
 
+from simcuda.basis import operations
 from simcuda.costs.call import FREE, OpCost, OperationCall
 from simcuda.costs.copies import copied_within, same_bytes
 from simcuda.costs.launches import foreach_norm, kernels_over, multi_tensor
+from simcuda.costs.rules.kernels import ROUNDING, is_whole
 from simcuda.costs.rules.reducing import reduce
 from simcuda.costs.rules.rule import CostRule
 
 FAST_NORMS = (1.0, 2.0, float("inf"))
+OF_INTEGERS: list[str] = operations("lists of integers")
 STATE_STEPS = "state_steps"
+SINGLE_BYTES = 4
 
 
-def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
+def _lists(call: OperationCall) -> list[list[Tensor]]:
     # The step counts are passed beside the lists that a kernel walks.
     values = (call.argument(name) for name in call.names if name != STATE_STEPS)
     lists = [value for value in values if isinstance(value, list | tuple)]
-    return [list(each) for each in lists if each and isinstance(each[0], torch.Tensor)]
+    return [list(each) for each in lists if each and isinstance(each[0], Tensor)]
 
 
-def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
+def _walks_side_by_side(lists: list[list[Tensor]]) -> bool:
     """Return whether one kernel may walk all lists.
 
     Their tensors have one type; those at one place have the same shape, and lie alike in memory.
@@ -39,7 +43,7 @@ def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     return True
 
 
-def _without_factors(op: str, lists: list[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
+def _without_factors(op: str, lists: list[list[Tensor]]) -> list[list[Tensor]]:
     """Return the lists whose shapes count: of factors without dimensions, one is read for each tensor."""
     # A divisor is not such a factor.
     places = (1, 2) if "addcmul" in op else (1,)
@@ -53,8 +57,8 @@ def _without_factors(op: str, lists: list[list[torch.Tensor]]) -> list[list[torc
     id="foreach",
     ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
     source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
-    "types or strides differ, and where the results have another type; ForeachPointwiseOp.cu: a factor of "
-    "addcmul or addcdiv may have no dimensions (pytorch#172731)",
+    "types or strides differ, where the results have another type, and mostly for integers; "
+    "ForeachPointwiseOp.cu: a factor of addcmul or addcdiv may have no dimensions (pytorch#172731)",
     example="torch._foreach_add_([x, x], 1.0)",
 )
 @CostRule(
@@ -68,12 +72,17 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     if not lists:
         return FREE
     makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
+    first = lists[0][0]
     # The fast path has one type for arguments and results.
-    is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
-    if is_promoted or not _walks_side_by_side(_without_factors(call.op, lists)):
+    is_promoted = makes_results and results[0].dtype != first.dtype
+    name = call.op.split(".")[1].removeprefix("_foreach_").removesuffix("_")
+    if is_whole(first) and name in ROUNDING:
+        return sum(map(copied_within, results, lists[0]), FREE)
+    is_slow = is_promoted or (is_whole(first) and name not in OF_INTEGERS)
+    if is_slow or not _walks_side_by_side(_without_factors(call.op, lists)):
         return OpCost(sum(map(kernels_over, lists[0])))
     elements = tuple([tensor.numel() for tensor in lists[0]])
-    scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
+    scalars = isinstance(call.argument("scalars"), list | tuple | Tensor)
     depth = len(lists) + int(makes_results)
     return OpCost(multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
 
@@ -96,22 +105,27 @@ def _copy(call: OperationCall) -> OpCost:
 
 @CostRule(
     id="foreach-norm",
-    ops=("aten._foreach_norm",),
-    source="ATen/native/cuda/ForeachReduceOp.cu: a buffer of partial norms, cleared, filled and added up",
+    ops=("aten._foreach_norm", "aten._foreach_max"),
+    source="ATen/native/cuda/ForeachReduceOp.cu: a buffer of partial results is filled, written and reduced",
     example="torch._foreach_norm([x, x])",
 )
 def _norm(call: OperationCall) -> OpCost:
     tensors, results = _lists(call)[0], call.outputs
-    fast = _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
-    if not fast or float(call.argument("ord", 2)) not in FAST_NORMS:
+    family = "extremum" if "max" in call.op else "norm"
+    is_fast = family == "extremum" or (
+        tensors[0].is_floating_point() and float(call.argument("ord", 2)) in FAST_NORMS
+    )
+    if not (is_fast and _walks_side_by_side([tensors])):
         costs = [
-            reduce("norm", tensor, tuple(range(tensor.dim())), result, call.profile)
+            reduce(family, tensor, tuple(range(tensor.dim())), result, call.profile)
             for tensor, result in zip(tensors, results, strict=True)
         ]
         # One after another: only the largest workspaces show in the peak.
         workspaces = max((cost.workspaces for cost in costs), key=sum, default=())
         return OpCost(sum(cost.launches for cost in costs), workspaces=workspaces)
-    accumulator = 8 if tensors[0].dtype == torch.float64 else 4
+    accumulator = tensors[0].element_size()
+    if family == "norm":
+        accumulator = max(accumulator, SINGLE_BYTES)
     elements = [tensor.numel() for tensor in tensors]
     return foreach_norm(
         elements,

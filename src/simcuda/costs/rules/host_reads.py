@@ -58,7 +58,7 @@ STATIC_TILE = 512 * 16
 )
 def _unique(call: OperationCall) -> OpCost:
     """The first of equal values, which are sorted before or follow each other, and their number is read."""
-    tensor = call.args[0]
+    tensor = call.first
     if not tensor.numel():
         return FREE
     if call.op.startswith("aten.unique_consecutive."):
@@ -86,7 +86,7 @@ _BY_THRUST = LibraryWork(
 )
 def _unique_along(call: OperationCall) -> OpCost:
     """The places of rows, which are sorted and compared by what the rows hold."""
-    tensor, dim = call.args[0], call.argument("dim")
+    tensor, dim = call.first, call.argument("dim")
     rows = tensor.moveaxis(dim, 0)
     if not tensor.numel():
         return FREE
@@ -117,7 +117,7 @@ def _repeats(call: OperationCall) -> OpCost:
     if not repeats.numel():
         return FREE
     # Running sums by CUB, which first runs a kernel to prepare; then the positions are written.
-    written = OpCost(2 + kernels_over(call.outputs[0]), temporaries=(INDEX_BYTES * repeats.numel(),))
+    written = OpCost(2 + kernels_over(call.result), temporaries=(INDEX_BYTES * repeats.numel(),))
     if call.argument("output_size") is not None:
         return written
     # Whether all counts are at least 0: compared, all, read, after the total.
@@ -132,7 +132,7 @@ def _repeats(call: OperationCall) -> OpCost:
     example="torch.nonzero_static(x, size=2)",
 )
 def _nonzero_static(call: OperationCall) -> OpCost:
-    tensor, result = call.args[0], call.outputs[0]
+    tensor, result = call.first, call.result
     if not result.numel():
         return FREE
     # Sums of blocks, sums of those, the indices, what fills the rest, and the indices of several dimensions.
@@ -161,7 +161,7 @@ def _nonzero_static(call: OperationCall) -> OpCost:
 )
 def _count_values(call: OperationCall) -> OpCost:
     """``bincount``, and ``histc``, which reads the ends of its range unless they are given."""
-    tensor = call.args[0]
+    tensor = call.first
     # Bytes are never negative, so only their largest is read.
     ends = 1 if tensor.dtype == torch.uint8 else 2
     if not tensor.numel() or (
@@ -176,4 +176,4 @@ CostRule(
     ops=("aten._local_scalar_dense",),
     source="ATen/native/cuda/CUDAScalar.cu: a copy into pinned memory, then a wait for the stream",
     example="x[0].item()",
-)(lambda call: OpCost(waits=1, copies=(("d2h", call.args[0].element_size()),)))
+)(lambda call: OpCost(waits=1, copies=(("d2h", call.first.element_size()),)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from simcuda.costs.call import ANYTHING, FREE, ONE_KERNEL, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
@@ -21,11 +22,11 @@ WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._u
 _INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy")
 
 
-def _indices(call: OperationCall) -> list[torch.Tensor]:
+def _indices(call: OperationCall) -> list[Tensor]:
     return [index for index in call.argument("indices") if index is not None]
 
 
-def find_true(mask: torch.Tensor, found: int, *, into_result: bool = False) -> OpCost:
+def find_true(mask: Tensor, found: int, *, into_result: bool = False) -> OpCost:
     """The cost of ``nonzero``: a sum and a selection by CUB, and a wait for how many elements there are.
 
     Of CUB's kernels the fewest are counted: one that adds up, two that select. The indices are temporaries,
@@ -109,7 +110,7 @@ CostRule(
     source="ATen/native/TensorAdvancedIndexing.cpp: one host value under one mask is a masked_fill",
     example="x[x > 0] = 1.0",
     takes_host_tensors=True,
-)(lambda call: OpCost(kernels_over(call.args[0])))
+)(lambda call: OpCost(kernels_over(call.first)))
 
 
 def _write(call: OperationCall) -> OpCost:
@@ -118,7 +119,9 @@ def _write(call: OperationCall) -> OpCost:
     # The values to write are first copied to the device.
     if call.is_on_host(value):
         resolved += OpCost(waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,))
-    return resolved + _copied(call) + OpCost(int(value.numel() > 0))
+    # Masks that are nowhere true name no places.
+    found = [index.any() if index.dtype in MASKS else index.numel() for index in _indices(call)]
+    return resolved + copied_within(call.result, call.first) + OpCost(int(value.numel() > 0 and all(found)))
 
 
 @CostRule(
@@ -224,7 +227,7 @@ def _shorten(call: OperationCall) -> OpCost:
     if not indices.numel():
         return FREE
     # CUB selects unique values with two kernels.
-    ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
+    ordered = sort(indices, indices.new_empty(indices.shape), max(indices.dim() - 1, 0))
     return ordered + OpCost(3, temporaries=(indices.nbytes,) * 2)
 
 
@@ -235,19 +238,13 @@ def _shorten(call: OperationCall) -> OpCost:
     example="x.masked_fill_(x > 0, value)",
 )
 def _fill_selected(call: OperationCall) -> OpCost:
-    result, value, index = call.outputs[0], call.argument("value"), call.argument("index")
+    result, value, index = call.result, call.argument("value"), call.argument("index")
     read = FREE
     # The kernel takes a number, not a tensor.
-    if isinstance(value, torch.Tensor) and not call.is_on_host(value):
+    if isinstance(value, Tensor) and not call.is_on_host(value):
         read = OpCost(waits=1, copies=(("d2h", value.element_size()),))
     selected = kernels_over(result) if index is None else int(index.numel() > 0 and result.numel() > 0)
-    return read + _copied(call) + OpCost(selected)
-
-
-def _copied(call: OperationCall) -> OpCost:
-    """The copy of the first argument in which an operation works that is not in place."""
-    tensor, result = call.args[0], call.outputs[0]
-    return FREE if result is tensor else copied_within(result, tensor)
+    return read + copied_within(call.result, call.first) + OpCost(selected)
 
 
 CostRule(
@@ -256,7 +253,7 @@ CostRule(
     source="ATen/native/cuda/Nonzero.cu: CUB counts, the host reads the count, CUB selects",
     example="(x > 0).nonzero()",
     approximate=True,
-)(lambda call: find_true(call.args[0], len(call.outputs[0]), into_result=True))
+)(lambda call: find_true(call.first, len(call.result), into_result=True))
 
 
 # Kernels and memory of an index_put that sorts.
@@ -274,18 +271,18 @@ _IN_ORDER = LibraryWork(0, ANYTHING)
 )
 def _write_along(call: OperationCall) -> OpCost:
     """One kernel; in a known order a sort of places, which the host tells of strides."""
-    cost = _copied(call)
+    cost = copied_within(call.result, call.first)
     has_index = call.argument("index").numel() > 0
     if call.op.startswith("aten.scatter_reduce"):
         # scatter_reduce_two copies what scatter_impl copies again.
-        cost += _copied(call) + _reduced(call) if has_index else _copied(call)
+        cost += cost + _reduced(call) if has_index else cost
     cost += OpCost(int(has_index))
     is_of_tensor = call.argument("src") is not None or call.argument("source") is not None
     if not (has_index and is_of_tensor and torch.are_deterministic_algorithms_enabled()):
         return cost
     if call.argument("reduce") in (None, "add", "sum", "mean"):
         cost += OpCost(library=_IN_ORDER)
-        dimensions = call.args[0].dim()
+        dimensions = call.first.dim()
         if "scatter" in call.op and dimensions > 1:
             strides = dimensions * INDEX_BYTES
             cost += OpCost(waits=1, copies=(("h2d", strides),), temporaries=(strides,))
@@ -302,12 +299,14 @@ def _write_along(call: OperationCall) -> OpCost:
 )
 def _reduce_by_index(call: OperationCall) -> OpCost:
     """Reduce along the index; a mean then divides by how many values each place got."""
-    return _copied(call) + (_reduced(call) + ONE_KERNEL if call.argument("index").numel() else FREE)
+    return copied_within(call.result, call.first) + (
+        _reduced(call) + ONE_KERNEL if call.argument("index").numel() else FREE
+    )
 
 
 def _reduced(call: OperationCall) -> OpCost:
     """Return the cost of a first value where nothing is kept, and of what a mean counts."""
-    result, source = call.outputs[0], call.argument("source", call.argument("src"))
+    result, source = call.result, call.argument("source", call.argument("src"))
     first = OpCost(int(not call.argument("include_self", default=True)))
     if call.argument("reduce") != "mean":
         return first
@@ -321,4 +320,4 @@ CostRule(
     source="ATen/native/cuda/IndexKernel.cpp: a prefix sum of the mask, then one kernel",
     example="x.masked_scatter_(x > 0, x)",
     approximate=True,
-)(lambda call: OpCost(3, workspaces=(call.args[0].numel() * INDEX_BYTES,)))
+)(lambda call: OpCost(3, workspaces=(call.first.numel() * INDEX_BYTES,)))

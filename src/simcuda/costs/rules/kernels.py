@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.determinism import fills_memory
@@ -18,12 +19,18 @@ MOST_CHANNELS_OF_CUDNN = 1024
 # What C++ makes of a number, whatever it is compared with.
 TYPES_OF_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
-UNFILLED_OPS = tuple(f"aten.{name}" for name in operations("unfilled"))
+ROUNDING: list[str] = operations("rounding")
+UNFILLED_OPS = in_aten(operations("unfilled"))
 
 
 def one_kernel(call: OperationCall) -> OpCost:
     """One kernel over the result, or over the largest of several results."""
     return OpCost(max(map(kernels_over, call.outputs), default=0))
+
+
+def is_whole(tensor: Tensor) -> bool:
+    """Return whether its elements are integers or truth values."""
+    return not (tensor.is_floating_point() or tensor.is_complex())
 
 
 @CostRule(
@@ -35,7 +42,7 @@ def one_kernel(call: OperationCall) -> OpCost:
 def _loss_backward(call: OperationCall) -> OpCost:
     """The gradient, then its product with the weights, then its division by how many there are."""
     follows = int(call.argument("weight") is not None) + int(call.argument("reduction", 1) == MEAN)
-    return OpCost(kernels_over(call.outputs[0]) * (1 + follows))
+    return OpCost(kernels_over(call.result) * (1 + follows))
 
 
 @CostRule(
@@ -46,7 +53,7 @@ def _loss_backward(call: OperationCall) -> OpCost:
 )
 def _roll(call: OperationCall) -> OpCost:
     """A kernel for each dimension; what is rolled along one is kept until all are done."""
-    tensor, result = call.args[0], call.outputs[0]
+    tensor, result = call.first, call.result
     times = max(1, len(call.argument("dims", ())))
     between = OpCost(temporaries=(result.nbytes,) * (times - 1))
     return contiguous(tensor) + between + OpCost(times * kernels_over(result))
@@ -66,7 +73,7 @@ def _roll(call: OperationCall) -> OpCost:
 )
 def _loss(call: OperationCall) -> OpCost:
     """The losses of the elements, weighted if they have weights, and their reduction if they are reduced."""
-    tensor = call.args[0]
+    tensor = call.first
     kernels = kernels_over(tensor) * (1 if call.argument("weight") is None else 2)
     # 0 means no reduction.
     if not call.argument("reduction", 1):
@@ -88,7 +95,7 @@ def number_on_device(number: complex) -> OpCost:
     return OpCost(1, temporaries=(TYPES_OF_NUMBERS[type(number)].itemsize,))
 
 
-def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> OpCost:
+def _converted(tensor: Tensor, dtype: torch.dtype) -> OpCost:
     if tensor.dtype == dtype:
         return FREE
     return OpCost(kernels_over(tensor), temporaries=(tensor.numel() * dtype.itemsize,))
@@ -103,7 +110,7 @@ def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> OpCost:
 )
 def _where(call: OperationCall) -> OpCost:
     """What is chosen from is converted to the result's type, and a host tensor is copied to the device."""
-    result = call.outputs[0]
+    result = call.result
     cost = one_kernel(call)
     for tensor, dtype in zip(call.inputs[:3], (torch.bool, result.dtype, result.dtype), strict=True):
         if call.is_on_host(tensor):
@@ -126,7 +133,7 @@ def _search(call: OperationCall) -> OpCost:
     values, sorter = call.argument("self"), call.argument("sorter")
     order = call.argument("boundaries", call.argument("sorted_sequence"))
     common, cost = torch.result_type(order, values), one_kernel(call)
-    if not isinstance(values, torch.Tensor):
+    if not isinstance(values, Tensor):
         cost += number_on_device(values)
         values = torch.empty((), dtype=TYPES_OF_NUMBERS[type(values)], device="meta")
     if not values.numel():
@@ -151,7 +158,7 @@ def _search(call: OperationCall) -> OpCost:
 )
 def _unfilled(call: OperationCall) -> OpCost:
     """Nothing, or a kernel that fills uninitialised memory."""
-    is_filled = fills_memory() and not call.op.startswith("aten.set_") and call.outputs[0].numel()
+    is_filled = fills_memory() and not call.op.startswith("aten.set_") and call.result.numel()
     return ONE_KERNEL if is_filled else FREE
 
 
@@ -164,7 +171,7 @@ def _unfilled(call: OperationCall) -> OpCost:
     any_layout=True,
 )
 def _resized(call: OperationCall) -> OpCost:
-    tensor = call.args[0]
+    tensor = call.first
     tag = call.storages.of(tensor)
     if not fills_memory() or tag is None or tag.nbytes >= tensor.untyped_storage().nbytes():
         return FREE
@@ -173,7 +180,7 @@ def _resized(call: OperationCall) -> OpCost:
 
 CostRule(
     id="make-filled",
-    ops=tuple(f"aten.{name}" for name in operations("filled")),
+    ops=in_aten(operations("filled")),
     source="ATen/native/TensorFactories.cpp: empty, then one kernel that fills",
     example="torch.zeros(4, device='cuda')",
 )(one_kernel)
@@ -183,15 +190,54 @@ CostRule(
     ops=("aten.pow.Scalar", "aten.pow.Scalar_out"),
     source="ATen/native/Pow.cpp: wrapped_scalar_tensor on the device, then one kernel; a fill for 1",
     example="2 ** x",
-)(lambda call: one_kernel(call) + (FREE if call.args[0] == 1 else number_on_device(call.args[0])))
+)(lambda call: one_kernel(call) + (FREE if call.first == 1 else number_on_device(call.first)))
+
+
+@CostRule(
+    id="power-by-number",
+    ops=("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Scalar_out"),
+    source="ATen/native/Pow.cpp: base.to(common_dtype); out.copy_(base) for an exponent of 1",
+    example="x ** 1",
+)
+def _power(call: OperationCall) -> OpCost:
+    """A base of another type is converted; an exponent of 1 is a copy."""
+    converted = _converted(call.first, call.result.dtype)
+    is_copy = call.argument("exponent") == 1
+    return converted + (copied_within(call.result, call.first) if is_copy else one_kernel(call))
+
 
 CostRule(
-    id="power-of-one",
-    ops=("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Scalar_out"),
-    source="ATen/native/Pow.cpp, pow_Tensor_Scalar_out: out.copy_(base) for an exponent of 1",
-    example="x ** 1",
-    when=lambda call: bool(call.argument("exponent") == 1),
-)(lambda call: copied_within(call.outputs[0], call.args[0]))
+    id="conjugate-real",
+    ops=("aten.conj_physical_",),
+    source="ATen/native/UnaryOps.cpp, conj_physical_: nothing, but for complex numbers",
+    example="x.conj_physical_()",
+    when=lambda call: not call.first.is_complex(),
+)(FREE)
+
+CostRule(
+    id="round-integers",
+    ops=tuple(f"aten.{name}{end}" for name in (*ROUNDING, "nan_to_num") for end in ("", "_")),
+    source="ATen/native/UnaryOps.cpp: integers are copied; recorded on an H200",
+    example="index.floor()",
+    when=lambda call: is_whole(call.first),
+)(lambda call: copied_within(call.result, call.first))
+
+CostRule(
+    id="real-of-complex",
+    ops=("aten.abs", "aten.angle", "aten.linalg_vector_norm"),
+    source="ATen/native/UnaryOps.cpp, unary_op_impl_with_complex_to_float_out: one kernel into complex "
+    "numbers, whose real parts are copied; recorded on an H200. So is a norm of single numbers",
+    example="torch.polar(x, x).abs()",
+    when=lambda call: (
+        call.first.is_complex() and not call.result.is_complex() and call.first.numel() == call.result.numel()
+    ),
+)(
+    lambda call: (
+        one_kernel(call)
+        + copied_within(call.result, call.first.real.reshape(call.result.shape))
+        + OpCost(workspaces=(call.first.nbytes,))
+    )
+)
 
 CostRule(
     id="assertion",
@@ -207,27 +253,41 @@ CostRule(
     "padded with zeros",
     example="torch.nn.functional.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2).cuda(), "
     "align_corners=True)",
-    when=lambda call: (
-        tuple(call.args[2:5]) == (0, 0, True) and call.args[0].shape[1] <= MOST_CHANNELS_OF_CUDNN
-    ),
+    when=lambda call: tuple(call.args[2:5]) == (0, 0, True) and call.first.shape[1] <= MOST_CHANNELS_OF_CUDNN,
     approximate=True,
 )(one_kernel)
 
 CostRule(
+    id="draw-by-probability",
+    ops=("aten.bernoulli", "aten.bernoulli_.Tensor"),
+    source="ATen/native/cuda/DistributionTemplates.h, bernoulli_kernel: probabilities in single precision, "
+    "or in double for doubles; recorded on an H200",
+    example="torch.bernoulli(x.half())",
+)(
+    lambda call: (
+        one_kernel(call)
+        + _converted(
+            call.argument("p", call.first),
+            torch.float64 if call.result.dtype == torch.float64 else torch.float32,
+        )
+    )
+)
+
+CostRule(
     id="one-kernel",
-    ops=tuple(f"aten.{name}" for name in operations("one kernel")),
+    ops=in_aten(operations("one kernel")),
     source="ATen/native/cuda: one kernel; only the results are allocated",
     example="torch.tril(x[:4].view(2, 2))",
 )(one_kernel)
 
 CostRule(
     id="fill-then-kernel",
-    ops=tuple(f"aten.{name}" for name in operations("filled first")),
-    source="ATen/native: a fill, then one kernel on a part; the gradients of padding are contiguous",
+    ops=in_aten(operations("filled first")),
+    source="ATen/native: a fill, then one kernel on a part; the gradients of reflections are contiguous",
     example="torch.eye(3, device='cuda')",
 )(
     lambda call: (
-        OpCost(2 if call.outputs[0].numel() else 0)
-        + (contiguous(call.args[0]) if "_pad" in call.op else FREE)
+        OpCost(2 if call.result.numel() else 0)
+        + (contiguous(call.first) if "reflection" in call.op else FREE)
     )
 )

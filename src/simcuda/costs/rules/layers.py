@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import Tensor
 from torch._prims_common import suggest_memory_format
 
+from simcuda.basis import in_aten, operations
 from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
@@ -18,22 +20,10 @@ CONTIGUOUS = torch.contiguous_format
 FEWEST_CHANNELS_LAST = 4
 ROWS_OF_CLASSES = 2
 
-DENSE = (
-    *("reflection_pad1d", "reflection_pad2d", "reflection_pad3d"),
-    *("replication_pad1d", "replication_pad2d", "replication_pad3d", "avg_pool3d"),
-)
 POOLS = ("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d")
-ADAPTIVE_POOLS = (
-    *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d"),
-    *("adaptive_max_pool2d", "adaptive_max_pool3d"),
-)
-NEAREST = (
-    *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),
-    *("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
-)
 
 
-def _into(result: torch.Tensor) -> OpCost:
+def _into(result: Tensor) -> OpCost:
     """The kernel writes dense memory of its own, which is copied into a result that is not dense."""
     return FREE if result.is_contiguous() else OpCost(kernels_over(result), temporaries=(result.nbytes,))
 
@@ -46,27 +36,27 @@ _RANGES = ", ".join(["torch.zeros({0}, device='cuda')"] * 3) + ", torch.zeros({0
 
 @CostRule(
     id="layer-on-dense",
-    ops=tuple(f"aten.{name}" for name in (*DENSE, *POOLS)),
-    source="ATen/native/cuda/ReflectionPad.cu, ReplicationPadding.cu, AveragePool3d.cu: one kernel on "
+    ops=in_aten((*operations("layers on dense"), *POOLS)),
+    source="ATen/native/cuda/ReflectionPad.cu, AveragePool3d.cu, RreluWithNoise.cu: one kernel on "
     "input.contiguous(); DilatedMaxPool2d.cu, DilatedMaxPool3d.cu, AveragePool2d.cu: or channels last",
     example="torch.nn.functional.pad(x.view(1, 2, 4).mT, (1, 1), mode='reflect')",
 )
 def _on_dense(call: OperationCall) -> OpCost:
-    tensor = call.args[0]
+    tensor = call.first
     keeps = call.op.split(".")[1] in POOLS
     return contiguous(tensor, suggest_memory_format(tensor) if keeps else CONTIGUOUS) + one_kernel(call)
 
 
 @CostRule(
     id="adaptive-pool",
-    ops=tuple(f"aten.{name}" for name in ADAPTIVE_POOLS),
+    ops=in_aten(operations("adaptive pools")),
     source="ATen/native/cuda/AdaptiveAveragePooling.cu, AdaptiveAveragePooling3d.cu, "
     "AdaptiveMaxPooling2d.cu, AdaptiveMaxPooling3d.cu: one kernel; a batch is made contiguous",
     example="torch.nn.functional.adaptive_avg_pool2d(x.view(1, 1, 2, 4).mT, (2, 1))",
 )
 def _adaptive_pool(call: OperationCall) -> OpCost:
     """Kernels follow the strides of a single image; averages follow channels last, too."""
-    tensor, name = call.args[0], call.op.split(".")[1]
+    tensor, name = call.first, call.op.split(".")[1]
     is_batch = tensor.dim() == (4 if name.endswith("2d") else 5)
     takes_strides = name == "_adaptive_avg_pool2d" and (suggest_memory_format(tensor) is torch.channels_last)
     dense = contiguous(tensor) if is_batch and not takes_strides else FREE
@@ -76,13 +66,13 @@ def _adaptive_pool(call: OperationCall) -> OpCost:
 
 @CostRule(
     id="resize",
-    ops=tuple(f"aten.{name}" for name in (*NEAREST, "upsample_bilinear2d")),
+    ops=in_aten(operations("resizing")),
     source="ATen/native/cuda/UpSampleNearest1d.cu, UpSampleNearest2d.cu, UpSampleNearest3d.cu: one "
     "kernel on input.contiguous(), into a contiguous result; UpSampleBilinear2d.cu: follows strides",
     example="torch.nn.functional.interpolate(x.view(1, 2, 4).mT, scale_factor=2)",
 )
 def _resize(call: OperationCall) -> OpCost:
-    tensor, result = call.args[0], call.outputs[0]
+    tensor, result = call.first, call.result
     if call.op.split(".")[1].endswith("2d"):
         if tensor.shape == result.shape:
             return copied_within(result, tensor)
@@ -123,6 +113,14 @@ def _negative_log_likelihood(call: OperationCall) -> OpCost:
     return dense + OpCost(1 if target.numel() else 2)
 
 
+CostRule(
+    id="gradient-of-negative-log-likelihood",
+    ops=("aten.nll_loss_backward",),
+    source="ATen/native/cuda/Loss.cu: contiguous targets and weights, zeros, one kernel",
+    example="torch.nn.functional.nll_loss(torch.ones(3, 4, device='cuda', requires_grad=True), index)"
+    ".backward()",
+)(lambda call: _dense(*call.args[2:4]) + OpCost(2 if call.result.numel() else 0))
+
 VECTOR = 4
 VECTORIZED = (torch.float32, *HALVES)
 MANY_ROWS = 64 * 1024
@@ -131,7 +129,7 @@ ROWS_OF_A_BLOCK = 32
 MOST_BLOCKS = 32 * 1024
 
 
-def _dense(*tensors: torch.Tensor | None) -> OpCost:
+def _dense(*tensors: Tensor | None) -> OpCost:
     return sum((contiguous(tensor) for tensor in tensors if tensor is not None), FREE)
 
 
@@ -143,7 +141,7 @@ def _dense(*tensors: torch.Tensor | None) -> OpCost:
 )
 def _layer_norm(call: OperationCall) -> OpCost:
     """One kernel where rows are whole vectors of 4, else the moments by one and the result by another."""
-    tensor = call.args[0]
+    tensor = call.first
     dense = _dense(tensor, call.argument("weight"), call.argument("bias"))
     if not tensor.numel():
         return dense
@@ -164,7 +162,7 @@ def _layer_norm_backward(call: OperationCall) -> OpCost:
     Many short rows are added up in parts: a partial sum for each block, and a reduction for each gradient.
     """
     tensor, mask = call.argument("input"), call.argument("output_mask")
-    dense = _dense(*(call.argument(name) for name in ("grad_out", "input", "mean", "rstd", "weight")))
+    dense = _dense(*(call.argument(name) for name in ("grad_out", "input", "mean", "rstd", "weight", "bias")))
     if not tensor.numel():
         return dense
     # Weight and bias, if they want a gradient.
@@ -218,7 +216,7 @@ SWITCH_BYTES = 8
 )
 def _by_channel(call: OperationCall) -> OpCost:
     """The mask, then the values; before, the host reads the least and the largest of whole zero points."""
-    zero_point, quantized = call.argument("zero_point"), OpCost(2 * kernels_over(call.outputs[0]))
+    zero_point, quantized = call.argument("zero_point"), OpCost(2 * kernels_over(call.result))
     if zero_point.is_floating_point():
         return quantized
     return OpCost(1, waits=2, copies=(("d2h", zero_point.itemsize),) * 2) + quantized
@@ -235,7 +233,7 @@ def _by_channel(call: OperationCall) -> OpCost:
 )
 def _observed(call: OperationCall) -> OpCost:
     """The extremes, their moving average, scale and zero point of it, then values and mask in one kernel."""
-    tensor, result = call.args[0], call.outputs[0]
+    tensor, result = call.first, call.result
     observed = contiguous(tensor) + OpCost(3)
     if not call.argument("per_row_fake_quant", default=False):
         return observed + OpCost(kernels_over(result))
@@ -255,7 +253,7 @@ def _observed(call: OperationCall) -> OpCost:
 )
 def _columns(call: OperationCall) -> OpCost:
     """Run one kernel for each image; a result larger than the input is copied as it grows."""
-    tensor, result = call.args[0], call.outputs[0]
+    tensor, result = call.first, call.result
     kernels = contiguous(tensor) + OpCost(math.prod(tensor.shape[:-3]))
     if result.nbytes <= tensor.nbytes:
         return kernels
@@ -267,14 +265,14 @@ CostRule(
     ops=("aten._softmax", "aten._log_softmax"),
     source="ATen/native/cuda/SoftMax.cu: one kernel on contiguous memory",
     example="x.softmax(0)",
-)(lambda call: _dense(call.args[0]) + OpCost(int(call.outputs[0].numel() > 0)))
+)(lambda call: _dense(call.first) + OpCost(int(call.result.numel() > 0)))
 
 CostRule(
     id="gradient-of-log-softmax",
     ops=("aten._log_softmax_backward_data",),
     source="ATen/native/cuda/SoftMax.cu: one kernel on a contiguous gradient and result",
     example="torch.ops.aten._log_softmax_backward_data(x, x, 0, x.dtype)",
-)(lambda call: _dense(*call.args[:2]) + OpCost(int(call.outputs[0].numel() > 0)))
+)(lambda call: _dense(*call.args[:2]) + OpCost(int(call.result.numel() > 0)))
 
 
 @CostRule(

@@ -9,8 +9,9 @@ from dataclasses import replace
 from math import inf, prod
 
 import torch
+from torch import Tensor
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 from simcuda.costs.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
@@ -37,9 +38,8 @@ _KEYS = {
     **dict.fromkeys((torch.sparse_csr, torch.sparse_csc), torch._C.DispatchKey.SparseCsrCPU),
 }
 _SHARED = operations("of a layout")
-SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
-    layout: (key, frozenset(f"aten.{name}" for name in _SHARED[str(layout).removeprefix("torch.")]))
-    for layout, key in _KEYS.items()
+SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, tuple[str, ...]]] = {
+    layout: (key, in_aten(_SHARED[str(layout).removeprefix("torch.")])) for layout, key in _KEYS.items()
 }
 """The host's code for operations on tensors of a layout that CUDA has too, nested ones among the strided."""
 
@@ -58,7 +58,7 @@ _MASK = "torch.tensor([[True, False], [True, True]], device='cuda')"
 
 
 @unwatched
-def _sizes(nested: torch.Tensor) -> torch.Tensor:
+def _sizes(nested: Tensor) -> Tensor:
     return nested._nested_tensor_size()
 
 
@@ -68,11 +68,11 @@ def _sizes(nested: torch.Tensor) -> torch.Tensor:
     source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied, "
     "as int32, which blocks; one kernel",
     example=f"torch.nested.to_padded_tensor({_NESTED}, 0.0)",
-    when=lambda call: 2 <= call.args[0].dim() <= 4 and call.args[0].dtype in PADDED_BY_A_KERNEL,
+    when=lambda call: 2 <= call.first.dim() <= 4 and call.first.dtype in PADDED_BY_A_KERNEL,
     any_layout=True,
 )
 def _pad(call: OperationCall) -> OpCost:
-    nested, result = call.args[0], call.outputs[0]
+    nested, result = call.first, call.result
     sizes = _sizes(nested)
     batch, columns = sizes.shape
     # A last dimension of one length is a part of the one before.
@@ -88,7 +88,7 @@ def _pad(call: OperationCall) -> OpCost:
 
 def _is_attention_by_a_fused_kernel(call: OperationCall) -> bool:
     """Return whether the heads of nested queries, keys and values, all one, are whole vectors of 16 bytes."""
-    query = call.args[0]
+    query = call.first
     size = call.argument("embed_dim") // call.argument("num_head") * query.element_size()
     is_of_itself = query is call.args[1] and query is call.args[2]
     return query.is_nested and query.dtype in FUSED_TYPES and is_of_itself and not size % 16
@@ -107,7 +107,7 @@ def _is_attention_by_a_fused_kernel(call: OperationCall) -> bool:
 )
 def _attend(call: OperationCall) -> OpCost:
     """Attention whose kernels and memory are a library's."""
-    ends = COUNT_BYTES * (1 + len(_sizes(call.args[0])))
+    ends = COUNT_BYTES * (1 + len(_sizes(call.first)))
     told = OpCost(waits=2, copies=(("h2d", ends),) * 2, temporaries=(ends, ends))
     return replace(told, launches=1, library=LibraryWork(4, ANYTHING))
 
@@ -117,7 +117,7 @@ CostRule(
     ops=("aten._native_multi_head_attention",),
     source="ATen/native/transformers/cuda/attention.cu: products, attention or a softmax; nothing is read",
     example=f"torch._native_multi_head_attention(*[x.view(1, 2, 4)] * 3, 4, 1, {_PROJECTIONS})",
-    when=lambda call: not call.args[0].is_nested,
+    when=lambda call: not call.first.is_nested,
     approximate=True,
 )(one_kernel)
 
@@ -128,16 +128,16 @@ CostRule(
     source="ATen/native/nested/NestedTensorMath.cpp, NestedTensor_layer_norm: LayerNormKernel on the buffer, "
     "with a mean and a deviation for each row",
     example=f"torch.nn.functional.layer_norm({_NESTED}, (3,), y, y)",
-    when=lambda call: call.args[0].is_nested,
+    when=lambda call: call.first.is_nested,
     any_layout=True,
 )
 def _layer_norm_of_nested(call: OperationCall) -> OpCost:
     columns = prod(call.argument("normalized_shape"))
-    is_by_vectors = columns % VECTOR == 0 and call.args[0].dtype in VECTORIZED
+    is_by_vectors = columns % VECTOR == 0 and call.first.dtype in VECTORIZED
     cost = OpCost(1 if is_by_vectors else 2)
     if len(call.outputs) > 1:
         return cost
-    rows = int(_sizes(call.args[0]).prod(1).sum()) // columns
+    rows = int(_sizes(call.first).prod(1).sum()) // columns
     return cost + OpCost(workspaces=(COUNT_BYTES * rows,) * 2)
 
 
@@ -147,10 +147,10 @@ def _layer_norm_of_nested(call: OperationCall) -> OpCost:
     source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cu: the last offset is read unless it "
     "is given; two results of which one is kept, and one kernel, but for half precision",
     example="torch.ops.aten._padded_dense_to_jagged_forward(x.view(2, 4, 1), [index.sort().values])",
-    when=lambda call: call.args[0].dtype is not torch.float16,
+    when=lambda call: call.first.dtype is not torch.float16,
 )
 def _jagged_of_padded(call: OperationCall) -> OpCost:
-    ends, result = call.args[1][-1], call.outputs[0]
+    ends, result = call.args[1][-1], call.result
     made = OpCost(kernels_over(result), temporaries=(result.nbytes,))
     if call.argument("total_L") is not None:
         return made
@@ -183,14 +183,14 @@ def _of_list(call: OperationCall) -> OpCost:
     any_layout=True,
 )
 def _coalesce(call: OperationCall) -> OpCost:
-    sparse, result = call.args[0], call.outputs[0]
+    sparse, result = call.first, call.result
     indices, values = _parts(sparse)
     if indices.shape[1] < 2:
         return sum(map(copied_within, _parts(result), (indices, values)), FREE)
     return _sorted(indices, values)
 
 
-def _sorted(indices: torch.Tensor, values: torch.Tensor) -> OpCost:
+def _sorted(indices: Tensor, values: Tensor) -> OpCost:
     dims = len(indices)
     # Flattened by a product with the strides of the dimensions, and a sum. Two ranges, a sort, and what is
     # unique, whose count is read; a sum of values; and of each dimension a copy, a division, a difference.
@@ -231,10 +231,10 @@ def _is_sparse_product(call: OperationCall) -> bool:
 def _sparse_product(call: OperationCall) -> OpCost:
     """A sparse matrix times a dense one, added to what was copied to, or cleared in, the result."""
     added, sparse, dense = (call.argument(name) for name in call.names[:3])
-    result = call.outputs[0]
+    result = call.result
     if not result.numel():
         return FREE
-    copied = FREE if added is result else copied_within(result, added)
+    copied = copied_within(result, added)
     made = OpCost(library=CUSPARSE) + (FREE if 1 in dense.stride() else contiguous(dense))
     if sparse.layout is not torch.sparse_coo:
         # What is multiplied by 0 is not copied, as an H100 showed.
@@ -271,8 +271,8 @@ def _add_sparse(call: OperationCall) -> OpCost:
     """A sparse tensor added to a dense one, in place or to a copy."""
     dense, sparse = call.args[:2]
     indices, values = _parts(sparse)
-    result = call.outputs[0]
-    copied = FREE if dense is result else copied_within(result, dense)
+    result = call.result
+    copied = copied_within(result, dense)
     if not values.numel():
         return copied
     if sparse.is_coalesced():
@@ -283,7 +283,7 @@ def _add_sparse(call: OperationCall) -> OpCost:
 
 
 @unwatched
-def _parts(sparse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _parts(sparse: Tensor) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         return sparse._indices(), sparse._values()
 
@@ -303,13 +303,13 @@ CostRule(
     source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied "
     "as int64 without blocking, and made int32 there; one kernel",
     example="torch._nested_from_padded(torch.ones(2, 4, 3).cuda(), torch.tensor([[2, 3], [4, 3]]))",
-    when=lambda call: call.args[0].dtype in (torch.float32, torch.float16) and call.args[0].dim() in (3, 4),
+    when=lambda call: call.first.dtype in (torch.float32, torch.float16) and call.first.dim() in (3, 4),
     any_layout=True,
     takes_host_tensors=True,
 )
 def _of_padded(call: OperationCall) -> OpCost:
     """Copy sizes, dimensions and offsets, which a kernel makes narrower, then the rows."""
-    padded, sizes = call.args[0], _sizes(call.outputs[0])
+    padded, sizes = call.first, _sizes(call.result)
     told = sizes.numel() + padded.dim() + 1 + len(sizes)
     # Not waited for: a temporary of the host is read at once.
     copied = INDEX_BYTES * told
@@ -326,7 +326,7 @@ CostRule(
 
 CostRule(
     id="sparse-of-parts",
-    ops=tuple(f"aten.{name}" for name in operations("free if sparse")),
+    ops=in_aten(operations("free if sparse")),
     source="ATen/native/sparse/SparseTensor.cpp, ATen/SparseTensorImpl.h: indices and values are taken "
     "as they are, and what is known of them lies on the host",
     example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=False)",
@@ -343,11 +343,7 @@ CostRule(
     any_layout=True,
 )(
     lambda call: (
-        (
-            FREE
-            if call.args[0] is call.outputs[0] or not call.argument("beta", 1)
-            else copied_within(call.outputs[0], call.args[0])
-        )
+        (copied_within(call.result, call.first) if call.argument("beta", 1) else FREE)
         + contiguous(call.argument("vec"))
         + OpCost(library=CUSPARSE)
     )
@@ -365,5 +361,5 @@ CostRule(
     ops=("aten._convert_indices_from_csr_to_coo",),
     source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: a copy of the columns, and one kernel",
     example="torch._convert_indices_from_csr_to_coo(index.sort().values, index[:2])",
-    when=lambda call: call.args[0].dim() == 1,
-)(lambda call: OpCost(1) + copied_within(call.outputs[0][1], call.args[1]))
+    when=lambda call: call.first.dim() == 1,
+)(lambda call: OpCost(1) + copied_within(call.result[1], call.args[1]))

@@ -11,7 +11,7 @@ from math import inf
 
 import torch
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 from simcuda.costs.call import ANYTHING, FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
@@ -59,7 +59,7 @@ def _operand(tensor: torch.Tensor) -> OpCost:
 
 @CostRule(
     id="matrix-product",
-    ops=tuple(f"aten.{name}" for name in operations("of cuBLAS")),
+    ops=in_aten(operations("of cuBLAS")),
     source="ATen/native/cuda/Blas.cpp: cuBLAS leaves its scalars and results on the device; recorded on "
     "V100, A100, H100 and B300: 1 to 3 kernels; ATen/cuda/CublasHandlePool.cpp: a workspace for each "
     "handle and stream, kept for ever",
@@ -68,7 +68,7 @@ def _operand(tensor: torch.Tensor) -> OpCost:
 )
 def _product(call: OperationCall) -> OpCost:
     """A product, perhaps added to another tensor, which is copied into the result first."""
-    result, is_sum = call.outputs[0], "beta" in call.names
+    result, is_sum = call.result, "beta" in call.names
     added = call.argument(call.names[0]) if is_sum else None
     operands = [call.argument(name) for name in call.names[is_sum : 2 + is_sum]]
     if not result.numel():
@@ -98,7 +98,7 @@ def _product(call: OperationCall) -> OpCost:
 
 @CostRule(
     id="convolution",
-    ops=tuple(f"aten.{name}" for name in operations("of cuDNN")),
+    ops=in_aten(operations("of cuDNN")),
     source="ATen/native/Convolution.cpp: cuDNN, then output.add_(reshape_bias(bias)); recorded on V100: "
     "1 to 5 kernels of cuDNN; the size of its workspace is unknown",
     example="torch.conv2d(x.view(1, 2, 2, 2), torch.rand(3, 2, 1, 1, device='cuda'), y)",
@@ -106,12 +106,12 @@ def _product(call: OperationCall) -> OpCost:
 )
 def _convolution(call: OperationCall) -> OpCost:
     """The bias is added by ATen, but within the kernel for single channels; one by groups may be ATen's."""
-    result, weight, groups = call.outputs[0], call.args[1], call.argument("groups", 1)
+    result, weight, groups = call.result, call.args[1], call.argument("groups", 1)
     if not result.numel():
         return FREE
     is_depthwise = (
         not call.argument("transposed", default=False)
-        and 1 < groups == call.args[0].shape[1]
+        and 1 < groups == call.first.shape[1]
         and not weight.shape[0] % groups
     )
     added = call.argument("bias") is not None and not is_depthwise
@@ -129,7 +129,7 @@ def _convolution(call: OperationCall) -> OpCost:
 )
 def _convolution_gradients(call: OperationCall) -> OpCost:
     """The gradients of the input and of the weight; the gradient of the bias is a sum by ATen."""
-    gradient, (*wanted, of_bias) = call.args[0], call.argument("output_mask")
+    gradient, (*wanted, of_bias) = call.first, call.argument("output_mask")
     cost = FREE
     if gradient.numel() and any(wanted):
         cost = _cudnn(*(sum(wanted) * each for each in GRADIENT), by_groups=call.argument("groups", 1) > 1)
@@ -159,7 +159,7 @@ CostRule(
     approximate=True,
 )
 def _to_real(call: OperationCall) -> OpCost:
-    tensor, dims = call.args[0], list(call.argument("dim"))
+    tensor, dims = call.first, list(call.argument("dim"))
     cost = OpCost(library=LibraryWork(1, ANYTHING))
     if len(dims) > MOST_AT_ONCE or dims[:2] == [0, 1]:
         return cost
@@ -179,8 +179,8 @@ def _to_real(call: OperationCall) -> OpCost:
 )
 def _grouped_product(call: OperationCall) -> OpCost:
     """A product for each group: one kernel of CUTLASS on bfloat16, else the host reads where groups end."""
-    first, second, offsets = call.args[0], call.args[1], call.argument("offs")
-    is_bfloat16 = {first.dtype, second.dtype, call.outputs[0].dtype} == {torch.bfloat16}
+    first, second, offsets = call.first, call.args[1], call.argument("offs")
+    is_bfloat16 = {first.dtype, second.dtype, call.result.dtype} == {torch.bfloat16}
     if call.profile.capability[0] in GROUPING and is_bfloat16:
         # One for the arguments, in memory of their own, and one of CUTLASS.
         library = LibraryWork(1, dict.fromkeys(MEMORY, (0.0, inf)))

@@ -6,9 +6,10 @@ from functools import lru_cache
 from math import prod
 
 import torch
+from torch import Tensor
 
 from simcuda.basis import operations
-from simcuda.costs.call import OpCost, OperationCall
+from simcuda.costs.call import FREE, OpCost, OperationCall
 from simcuda.costs.copies import contiguous
 from simcuda.costs.launches import elementwise, kernels_over
 from simcuda.costs.reductions import Arithmetic, reduction
@@ -23,7 +24,7 @@ CONVERTED = ("sum", "norm")
 
 
 def reduce(
-    family: str, tensor: torch.Tensor, dimensions: tuple[int, ...], result: torch.Tensor, profile: Profile
+    family: str, tensor: Tensor, dimensions: tuple[int, ...], result: Tensor, profile: Profile
 ) -> OpCost:
     """The cost of reducing dimensions, from 0 on, by one kernel of a family that ``Arithmetic`` knows.
 
@@ -62,11 +63,12 @@ def _cost(
     ops=(*FAMILY_OF, *WHOLE, *ALONG),
     source="ATen/native/cuda/Reduce.cuh: one kernel; a workspace where blocks share a result. "
     "ReduceOps.cpp: sums and norms convert their input first where the result has another type, "
-    "except half to single; any and all copy a single value; argmax and argmin of all flatten",
+    "except half to single; any and all copy a single value; argmax and argmin of all flatten, "
+    "max and min of all need contiguous memory",
     example="x.sum()",
 )
 def _reduce(call: OperationCall) -> OpCost:
-    tensor, result = call.args[0], call.outputs[0]
+    tensor, result = call.first, call.result
     if call.op in WHOLE:
         family = "extremum"
     else:
@@ -79,9 +81,14 @@ def _reduce(call: OperationCall) -> OpCost:
     if call.op in ALONG and not tensor.dim():
         # TensorCompare.cpp: values are filled with the only one, by a copy, and positions with 0.
         return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
-    cost = reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
-    # Without a dimension, the position is one in contiguous memory.
-    return contiguous(tensor) + cost if family == "argument" and call.argument("dim") is None else cost
+    if call.op in WHOLE:
+        return contiguous(tensor) + reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
+    if family != "argument" or call.argument("dim") is not None:
+        return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
+    # Without a dimension, the position is one in a row, which is a view where strides allow it.
+    row = tensor.reshape(-1)
+    copied = FREE if row.data_ptr() == tensor.data_ptr() else contiguous(tensor)
+    return copied + reduce(family, row, (0,), result, call.profile)
 
 
 @CostRule(
@@ -93,19 +100,19 @@ def _reduce(call: OperationCall) -> OpCost:
 def _renorm(call: OperationCall) -> OpCost:
     """Charge norms of all parts along a dimension, a factor of each, and one product.
 
-    The factors of halves have memory of their own, because norms are found in single precision.
+    Factors of halves and of complex numbers have memory of their own, because norms have another type.
     The formula of the gradient asks for the device, and is one of the host here.
     """
-    tensor = call.args[0]
+    tensor = call.first
     dim = call.argument("dim") % tensor.dim()
-    dtype = torch.float32 if tensor.dtype in HALVES else tensor.dtype
+    dtype = torch.float32 if tensor.dtype in HALVES else tensor.dtype.to_real()
     norms = torch.empty(tensor.shape[dim], dtype=dtype, device="meta")
     factors = norms.numel() * tensor.element_size() if dtype != tensor.dtype else 0
     work = reduce("norm", tensor, (*range(dim), *range(dim + 1, tensor.dim())), norms, call.profile)
     return OpCost(1 + kernels_over(tensor), temporaries=(norms.nbytes, factors)) + work
 
 
-def _dimensions(call: OperationCall, tensor: torch.Tensor) -> tuple[int, ...]:
+def _dimensions(call: OperationCall, tensor: Tensor) -> tuple[int, ...]:
     dim = call.argument("dim")
     # No dimension means all of them.
     if dim is None or dim == []:

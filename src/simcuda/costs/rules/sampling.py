@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.costs.launches import kernels_over
@@ -15,12 +16,12 @@ _WITH_TENSORS = ("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "ate
 
 def _normal(call: OperationCall, check: OpCost) -> OpCost:
     """Draw, multiply and add; the least deviation is found first, and ``check`` compares it with 0."""
-    result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
-    if not isinstance(deviations, torch.Tensor):
+    result, mean, deviations = call.result, call.argument("mean"), call.argument("std")
+    if not isinstance(deviations, Tensor):
         # Drawn with the deviation, the mean added; a tensor is made for its shape alone.
         return OpCost(2 * kernels_over(result), workspaces=(result.nbytes,))
     # A mean that is a number becomes a tensor first.
-    mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
+    mean_bytes = () if isinstance(mean, Tensor) else (result.element_size(),)
     drawn = OpCost(3 * kernels_over(result) + len(mean_bytes), workspaces=mean_bytes)
     if not deviations.numel():
         return drawn
@@ -57,7 +58,7 @@ CostRule(
 )
 def _shares(call: OperationCall) -> OpCost:
     """Drawn, added up along the last dimension, and divided by that."""
-    result = call.outputs[0]
+    result = call.result
     total = torch.empty((*result.shape[:-1], 1), dtype=result.dtype, device="meta")
     last = (result.dim() - 1,)
     return OpCost(2 * kernels_over(result), temporaries=(total.nbytes,)) + reduce(
@@ -74,7 +75,7 @@ def _shares(call: OperationCall) -> OpCost:
 )
 def _permutation(call: OperationCall) -> OpCost:
     """Random keys are sorted with the numbers; those alike are shuffled."""
-    return OpCost(4, workspaces=(INDEX_BYTES * call.outputs[0].numel(),) * 4)
+    return OpCost(4, workspaces=(INDEX_BYTES * call.result.numel(),) * 4)
 
 
 @CostRule(
@@ -86,8 +87,8 @@ def _permutation(call: OperationCall) -> OpCost:
 )
 def _weighted(call: OperationCall) -> OpCost:
     """Weights are checked by two assertions on the device, then divided by random numbers and ranked."""
-    weights = call.args[0]
-    if not call.outputs[0].numel():
+    weights = call.first
+    if not call.result.numel():
         return FREE
     if call.argument("num_samples") > 1 and call.argument("replacement", default=False):
         # Copied twice, each row normalised and summed up, then every sample searched by one kernel.

@@ -109,7 +109,7 @@ _CELLS = {"lstm": "torch.ones(1, 4, device='cuda')", "gru": "torch.ones(1, 3, de
     approximate=True,
 )
 def _layer(call: OperationCall) -> OpCost:
-    tensor, cost = call.args[0], OpCost(library=CUDNN)
+    tensor, cost = call.first, OpCost(library=CUDNN)
     if call.argument("batch_first") and not call.argument("batch_sizes"):
         cost += contiguous(tensor.transpose(0, 1))
     if call.argument("weight_buf") is not None:
@@ -157,7 +157,7 @@ for _name, _example in _CELLS.items():
     example="torch.nn.GRUCell(8, 2, device='cuda')(x[None]).sum().backward()",
 )
 def _cell_backward(call: OperationCall) -> OpCost:
-    cost = OpCost(int(call.outputs[0].numel() > 0))
+    cost = OpCost(int(call.result.numel() > 0))
     if not call.argument("has_bias"):
         return cost
     is_long = "lstm" in call.op

@@ -6,7 +6,7 @@ rest is not, and of its kernels only the fewest.
 
 from __future__ import annotations
 
-import torch
+from torch import Tensor
 
 from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.costs.copies import copied_within, same_bytes
@@ -17,7 +17,7 @@ LONGEST_SMALL_SORT = 4096
 LONGEST_FUSED_MODE = 2048
 
 
-def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
+def sort(tensor: Tensor, values: Tensor, dim: int) -> OpCost:
     """Sort along ``dim``, from 0 on, into ``values`` and their indices, which are not included.
 
     The layout of ``values`` decides whether they are rearranged.
@@ -41,7 +41,7 @@ def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     return copied + in_place
 
 
-def _radix_sort(tensor: torch.Tensor) -> OpCost:
+def _radix_sort(tensor: Tensor) -> OpCost:
     """CUB sorts values together with the indices that they came from, and needs room for all pairs again."""
     indices = INDEX_BYTES * tensor.numel()
     return OpCost(2, workspaces=(indices, tensor.nbytes + indices))
@@ -64,8 +64,8 @@ def _radix_sort(tensor: torch.Tensor) -> OpCost:
     approximate=True,
 )
 def _sort(call: OperationCall) -> OpCost:
-    tensor = call.args[0]
-    return sort(tensor, call.outputs[0], call.argument("dim", -1) % max(tensor.dim(), 1))
+    tensor = call.first
+    return sort(tensor, call.result, call.argument("dim", -1) % max(tensor.dim(), 1))
 
 
 @CostRule(
@@ -81,7 +81,7 @@ def _sort(call: OperationCall) -> OpCost:
     example="torch.ones(3, device='cuda').cummax(0)",
 )
 def _one_kernel_on_dense(call: OperationCall) -> OpCost:
-    tensor = call.args[0]
+    tensor = call.first
     dense = () if tensor.is_contiguous() else (tensor.nbytes,)
     return OpCost(len(dense) + int(tensor.numel() > 0), temporaries=dense)
 
@@ -96,12 +96,12 @@ def _one_kernel_on_dense(call: OperationCall) -> OpCost:
 )
 def _mode(call: OperationCall) -> OpCost:
     """One kernel on memory in which the dimension is innermost; of single values a copy, and indices of 0."""
-    tensor = call.args[0]
+    tensor = call.first
     if not tensor.numel():
         return FREE
     dim = call.argument("dim", -1)
     if not tensor.dim() or tensor.shape[dim] == 1:
-        return copied_within(call.outputs[0].reshape(tensor.shape), tensor) + OpCost(1)
+        return copied_within(call.result.reshape(tensor.shape), tensor) + OpCost(1)
     # The kernel reads the dimension in one run.
     moved = tensor.transpose(dim, -1)
     dense = () if moved.is_contiguous() else (tensor.nbytes,)
@@ -116,7 +116,7 @@ def _mode(call: OperationCall) -> OpCost:
     approximate=True,
 )
 def _topk(call: OperationCall) -> OpCost:
-    tensor, values = call.args[0], call.outputs[0]
+    tensor, values = call.first, call.result
     if not values.numel():
         return FREE
     dim = call.argument("dim", -1) % max(tensor.dim(), 1)
@@ -131,7 +131,7 @@ def _topk(call: OperationCall) -> OpCost:
 
 
 def _is_one_row(call: OperationCall) -> bool:
-    tensor = call.args[0]
+    tensor = call.first
     return bool(tensor.dim() and tensor.numel() == tensor.shape[call.argument("dim")])
 
 
@@ -150,7 +150,7 @@ def _is_one_row(call: OperationCall) -> bool:
     example="torch.ones(3, 4, device='cuda').cumsum(0)",
 )
 def _running(call: OperationCall) -> OpCost:
-    tensor, result = call.args[0], call.outputs[0]
+    tensor, result = call.first, call.result
     if not tensor.dim():
         return OpCost(copies=(("d2d", result.nbytes),))
     if not tensor.numel():
@@ -163,5 +163,5 @@ def _running(call: OperationCall) -> OpCost:
 
 def _is_short(call: OperationCall, most: int) -> bool:
     """Return whether the dimension of an operation has at most ``most`` elements."""
-    tensor = call.args[0]
+    tensor = call.first
     return not tensor.dim() or bool(tensor.shape[call.argument("dim", -1)] <= most)

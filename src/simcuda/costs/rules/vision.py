@@ -26,12 +26,12 @@ def _suppress(call: OperationCall) -> OpCost:
     boxes, scores = call.args[:2]
     if not boxes.numel():
         return FREE
-    count, kept = len(boxes), call.outputs[0].numel()
+    count, kept = len(boxes), call.result.numel()
     # Boxes selected, compared with all others by bits; zeros, filled; and the order selected by that.
     mask = INDEX_BYTES * count * -(-count // BOXES_OF_A_MASK)
     own = OpCost(4 + int(kept > 0), temporaries=(boxes.nbytes, mask))
     keep = torch.empty(count, dtype=torch.bool, device="meta")
-    return own + sort(scores, scores.contiguous(), 0) + find_true(keep, kept)
+    return own + sort(scores, scores.new_empty(scores.shape), 0) + find_true(keep, kept)
 
 
 @CostRule(
@@ -44,9 +44,9 @@ def _suppress(call: OperationCall) -> OpCost:
 def _align(call: OperationCall) -> OpCost:
     """Zeros, and one kernel that reads contiguous memory; the gradient is read by its strides."""
     is_gradient = "backward" in call.op
-    result = call.outputs[0]
+    result = call.result
     zeros = OpCost(kernels_over(result))
-    if not (call.args[0] if is_gradient else result).numel():
+    if not (call.first if is_gradient else result).numel():
         return zeros
     read = call.args[1:2] if is_gradient else call.args[:2]
     return sum(map(contiguous, read), zeros) + OpCost(1)

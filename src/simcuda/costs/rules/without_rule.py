@@ -6,7 +6,7 @@ no rule might wait: it is reported as unknown.
 
 from __future__ import annotations
 
-from simcuda.basis import operations
+from simcuda.basis import in_aten, operations
 
 TAKEN_APART: dict[str, list[str]] = operations("taken apart")
 NEVER_WAITING: dict[str, list[str]] = operations("never waiting")
@@ -17,7 +17,7 @@ TAKEN_APART_NAMES, _NEVER_WAITING_NAMES = (
     for table in (TAKEN_APART, NEVER_WAITING)
 )
 
-HOST_ONLY = frozenset(f"aten.{name}" for name in operations("host only"))
+HOST_ONLY = in_aten(operations("host only"))
 
 PRODUCT_KERNELS: dict[str, str] = {
     f"aten.{name}": kernel for kernel, names in operations("products").items() for name in names
