@@ -16,15 +16,6 @@ KNOWN: dict[str, dict[str, str]] = {
     "PyTorch's code in Python is another one in 2.11, which was recorded": {
         "flex_attention_backward": "allocations",
     },
-    "rules that the H200 has refuted and that are not mended yet": {
-        "mask.count_nonzero()": "launches allocations",
-        "torch.polar(y, y).real.clone(), torch.polar(y, y).angle()": "launches allocations",
-        "['a', 'b', 'c', 'd'][rows[:, 0].argmax()]": "launches allocations",
-        "rows[:, 0].argmax()": "launches allocations",
-        "rows[:, 0].argmax().item()": "launches allocations",
-        "x[::2].argmax()": "launches allocations",
-        "x[::2].argmin()": "launches allocations",
-    },
 }
 
 GPUS_DIFFER = {

@@ -9,9 +9,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from tests.gpu.pattern import HELPERS, row
-from torch import Tensor
+from tests.gpu.pattern import HELPERS, UNSTATED, Expected, Pattern, add, row
+from tests.gpu.patterns_training import Work
+from torch import Tensor, nn
 from torch.optim import swa_utils
 
 READ = "ATen/native/cuda/CUDAScalar.cu: one value, one wait"
@@ -129,6 +134,58 @@ row("nn.init.dirac_(w)", INIT, name="init dirac_", setup="w = torch.empty(3, 3, 
 row("nn.init.sparse_(w, 0.5)", INIT, name="init sparse_", setup=WEIGHT, waits=6, h2d=6)
 row("nn.init.orthogonal_(w)", INIT, name="init orthogonal_", setup=WEIGHT, waits=None, d2h=None, h2d=None,
     d2d=None)
+
+
+def layer(
+    name: str, make: Callable[[], nn.Module], size: tuple[int, ...], training: bool = True,
+    source: str = NONE, dtype: torch.dtype = torch.float32,
+    call: Callable[[Any, Tensor], Any] | None = None, **numbers: Expected,
+) -> None:
+    """Add a pattern of a layer: forward and backward, or forward alone in evaluation."""
+
+    def build() -> Work:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = make().to("cuda", dtype).train(training)
+        inputs = torch.rand(size, device="cuda", dtype=dtype, requires_grad=training)
+
+        def work() -> object:
+            with torch.set_grad_enabled(training):
+                made = call(module, inputs) if call else module(inputs)
+                if training:
+                    (made[0] if isinstance(made, tuple) else made).sum().backward()
+                return made
+
+        return work
+
+    add(Pattern(f"layer {name}", build, source, UNSTATED | {"d2d": None} | numbers))
+
+
+layer("BatchNorm2d in training", lambda: nn.BatchNorm2d(4), (2, 4, 6, 6))
+layer("BatchNorm2d in evaluation", lambda: nn.BatchNorm2d(4), (2, 4, 6, 6), False)
+layer("GroupNorm", lambda: nn.GroupNorm(2, 4), (2, 4, 6, 6))
+layer("Conv1d in bfloat16", lambda: nn.Conv1d(4, 8, 3), (2, 4, 16), dtype=torch.bfloat16)
+layer("ConvTranspose2d", lambda: nn.ConvTranspose2d(4, 2, 2, stride=2), (2, 4, 6, 6))
+layer("MaxPool2d", lambda: nn.MaxPool2d(2), (2, 4, 6, 6))
+layer("Upsample bilinear", lambda: nn.Upsample(scale_factor=2, mode="bilinear"), (2, 4, 6, 6))
+layer("ReflectionPad2d", lambda: nn.ReflectionPad2d(1), (2, 4, 6, 6))
+layer("PReLU, Softplus, Hardswish, Mish, SiLU, ELU",
+    lambda: nn.Sequential(nn.PReLU(), nn.Softplus(), nn.Hardswish(), nn.Mish(), nn.SiLU(), nn.ELU()), (4, 6))
+layer("Bilinear", lambda: nn.Bilinear(6, 6, 3), (4, 6), call=lambda m, x: m(x, x))
+layer("MultiheadAttention with padding", lambda: nn.MultiheadAttention(16, 2, batch_first=True), (2, 5, 16),
+    call=lambda m, x: m(x, x, x, key_padding_mask=torch.zeros(2, 5, dtype=torch.bool, device="cuda")))
+layer("TransformerEncoder with a causal mask",
+    lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 1), (2, 5, 16),
+    source="transformer.py, _detect_is_causal_mask: bool((mask == causal).all())", waits=1, d2h=1,
+    call=lambda m, x: m(x, mask=nn.Transformer.generate_square_subsequent_mask(5, torch.device("cuda"))))
+layer("Linear with spectral norm", lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(6, 5)), (4, 6))
+layer("Linear with weight norm", lambda: nn.utils.parametrizations.weight_norm(nn.Linear(6, 5)), (4, 6))
+layer("LSTMCell in a loop", lambda: nn.LSTMCell(8, 16), (2, 8), call=lambda m, x: m(x, m(x)))
+layer("CosineSimilarity and PairwiseDistance", nn.CosineSimilarity, (4, 6), call=lambda m, x: m(x, x * 2))
+layer("Linear under autocast", lambda: nn.Linear(6, 5), (4, 6),
+    call=lambda m, x: torch.autocast("cuda", torch.bfloat16)(m)(x))
+layer("reentrant checkpoint with dropout", lambda: nn.Sequential(nn.Linear(6, 6), nn.Dropout()), (4, 6),
+    call=lambda m, x: torch.utils.checkpoint.checkpoint(m, x, use_reentrant=True))
 
 # Metrics.
 def batch_of_predictions() -> tuple[Tensor, Tensor]:
