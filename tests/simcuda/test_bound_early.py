@@ -5,9 +5,11 @@ from __future__ import annotations
 import _thread
 import pickle
 import signal
+import sys
 import textwrap
 import threading
 import time
+import types
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -440,3 +442,18 @@ def test_a_call_of_scripts_that_is_written_in_python_is_looked_at(monkeypatch: p
     with simcuda.device() as gpu, gpu.measure() as counted:
         lists(torch.ones(4, device="cuda"))
     assert ("prim::tolist in TorchScript",) == counted.unknown
+
+
+@pytest.mark.parametrize("number", [1, 300])
+def test_modules_that_came_since_are_followed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """However many came since the simulation before; what they have bound is torch's own again in the end."""
+    with simcuda.device():
+        pass
+    own = torch.cuda.Stream
+    late = [types.ModuleType(f"late_{each}") for each in range(number)]
+    for module in late:
+        monkeypatch.setattr(module, "Stream", own, raising=False)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    with simcuda.device():
+        assert {torch.cuda.Stream} == {vars(module)["Stream"] for module in late} != {own}
+    assert {own} == {vars(module)["Stream"] for module in late}
