@@ -66,7 +66,7 @@ def operations() -> set[str]:
     for name in {*recorded(), *tested()} & there:
         if not all(each.composite for each in traits_of_packet(name)):
             named.add(name)
-    return named & there - HOST_ONLY
+    return (named & there).difference(HOST_ONLY)
 
 
 def _packet(operation: str) -> str:
