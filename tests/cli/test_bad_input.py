@@ -104,19 +104,8 @@ def test_bad_files_are_shown_as_far_as_they_are_understood(
 def test_an_id_may_be_any_text(tickets: Tickets, repository: Repository, command: list[str]) -> None:
     """IDs that are no numbers, no words or no names of files are warnings, and in nobody's way."""
     repository.ticket()
-    ids = [
-        "9" * 5000,
-        "A-" + "9" * 5000,
-        "\u00b2",
-        "../../up",
-        "/etc",
-        "a/b",
-        "-x",
-        "*",
-        "\u2713",
-        "\x01",
-        "'",
-    ]
+    words = ["\u00b2", "../../up", "/etc", "a/b", "-x", "*", "\u2713", "\x01", "'"]
+    ids = ["9" * 5000, "A-" + "9" * 5000, *words]
     for number, ticket_id in enumerate(ids):
         repository.write(f"tickets/{number}.md", f"# Finding Ticket: x\n\n**Ticket ID:** {ticket_id}\n")
     ran = tickets(*command)

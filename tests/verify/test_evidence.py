@@ -109,17 +109,6 @@ def test_a_write_that_fails_leaves_the_old_file(
     assert (before, [file]) == (file.read_bytes(), list(file.parent.iterdir()))
 
 
-def test_without_evidence_nothing_is_verified(verified: Repository) -> None:
-    """A verifier that has never run proves nothing."""
-    assert Verdict.UNVERIFIED is verdict(verified)
-
-
-def test_fresh_evidence_gives_the_verdict(verified: Repository) -> None:
-    """The verdict is the recorded one as long as nothing it depends on has changed."""
-    record(verified, Verdict.REFUTED)
-    assert Verdict.REFUTED is verdict(verified)
-
-
 @pytest.mark.parametrize("path", ["verifiers/b1_pt_01.py", "fixes/b1_pt_01/found.py", "helper.py"])
 def test_a_changed_file_makes_evidence_stale(verified: Repository, path: str) -> None:
     """The verifier, a variant and a module that was imported are all inputs, and named."""

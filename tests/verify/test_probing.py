@@ -275,12 +275,6 @@ def test_functions_of_all_kinds(isolation: Isolation, target: str, function: str
     assert [(LINE, 8, "norms", WAIT, "n")] == waits(found)
 
 
-def test_a_function_without_arguments(isolation: Isolation) -> None:
-    """It runs at one point, and costs numbers instead of laws."""
-    found = probed(isolation, "pkg.mod:once")
-    assert [(LINE, 13, "once", 'return torch.ones(3, device="cuda").sum().item()', "1")] == waits(found)
-
-
 def test_a_verifier_builds_the_arguments(isolation: Isolation) -> None:
     """The sweep is the workload's, which builds twice the size here."""
     found = probed(isolation, "pkg.mod:norms", verifier=Path("verifiers/v.py"))

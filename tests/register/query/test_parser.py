@@ -126,19 +126,8 @@ def test_a_query_has_an_end(words: Words) -> None:
 
 def test_any_text_is_a_query_or_an_error(words: Words) -> None:
     """Pieces of the language in any order are read, or refused at a place within the text."""
-    pieces = [
-        *'()-,:=<>" \\[',
-        "OR ",
-        "status:",
-        "open",
-        "severity:>=",
-        "P1",
-        "sort:",
-        "id",
-        "A-1",
-        "updated:<",
-        "2w",
-    ]
+    texts = ["OR ", "status:", "open", "severity:>=", "P1", "sort:", "id", "A-1", "updated:<", "2w"]
+    pieces = [*'()-,:=<>" \\[', *texts]
     generator = random.Random(4)  # noqa: S311 - the same texts each time
     facts = words(row("A-1"))
     wrong = []
