@@ -47,8 +47,8 @@ class Arithmetic:
         return {
             "sum": accumulator,
             "norm": accumulator,
-            "extremum": self.itemsize,
-            "logical": 1,
+            # Of truth values too, as an H200 showed: they are kept in the type that is read.
+            **dict.fromkeys(("extremum", "logical"), self.itemsize),
             "aminmax": 2 * self.itemsize,
             # A value and its 64-bit index, aligned to the index.
             "argument": 16,

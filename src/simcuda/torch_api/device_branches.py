@@ -403,7 +403,9 @@ class _Extreme(torch.autograd.Function):
         is_nan = value.isnan()
         both_nan = tensor.isnan().logical_and_(is_nan)
         mask = (tensor == value).logical_or_(both_nan)
-        return mask * (gradients[0] / mask.sum()), None
+        # All is held until the product is there.
+        count = mask.sum()
+        return mask * (gradients[0] / count), None
 
 
 def _share_evenly(original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -315,6 +315,10 @@ RECORDED = {
     "order ** 0.5": {"launches": 2, "peak_bytes": 32},
     "truths ** 2": {"launches": 2, "peak_bytes": 64},
     "torch.count_nonzero(truths)": {"launches": 2},
+    # Of 25 blocks 8 bytes, as of what is read, and a counter.
+    "many.double().all()": {"allocations": 4, "peak_bytes": 1_600_000 + 1 + 25 * 8 + 4},
+    # Result, ones as large as it and as the source, a mask of a byte an element, all at once.
+    "four.scatter_reduce(0, order, four, 'mean')": {"launches": 1 + 6, "d2d": 2, "peak_bytes": 3 * 16 + 4},
     # An exclusive or, three kernels that search, and no place to write to.
     "four.index_put_((truths ^ truths,), value)": {"launches": 1 + 3, "syncs": 1},
     # Converted on the device, what has gaps becomes dense at once.

@@ -311,7 +311,10 @@ def _reduced(call: OperationCall) -> OpCost:
     if call.argument("reduce") != "mean":
         return first
     # Ones as large as the result and as the source, their sum by index, a mask, its use, and the quotient.
-    return first + OpCost(6, workspaces=(result.nbytes, source.nbytes), passing=(result.numel(),))
+    counted = first + OpCost(6, workspaces=(result.nbytes, source.nbytes))
+    mask = (result.numel(),)
+    # An H200 held the mask to the end of a scatter.
+    return counted + (OpCost(workspaces=mask) if "scatter" in call.op else OpCost(passing=mask))
 
 
 CostRule(
