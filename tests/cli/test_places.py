@@ -109,10 +109,14 @@ FIXES = {
 
 
 @pytest.mark.slow
-def test_both_are_fixed(pinned: Repository, tickets: Tickets, git: Git) -> None:
+@pytest.mark.parametrize("order", [(FIRST, SECOND), (SECOND, FIRST)])
+def test_both_are_fixed_in_either_order(
+    pinned: Repository, tickets: Tickets, git: Git, order: tuple[str, str]
+) -> None:
     """Both are verified, and stay it: a wait that one of them names as moved is none against the other."""
     text = TRAIN.replace("print(step, norm, read(xs[1]))", "print(step, read(xs[1]))")
-    for name, (old, new, end) in FIXES.items():
+    for name in order:
+        old, new, end = FIXES[name]
         text = text.replace(old, new) + end
         pinned.write("train.py", text)
         last = f"train.py:{text.count(chr(10))}"
@@ -120,8 +124,8 @@ def test_both_are_fixed(pinned: Repository, tickets: Tickets, git: Git) -> None:
         assert 0 == done.code, done.err
         git("add", ".")
         git("commit", "-qm", name)
-    assert 0 == tickets("verify", *FIXES).code
-    assert dict.fromkeys(FIXES, "verified") == verdicts(tickets)
+    assert 0 == tickets("verify", *order).code
+    assert dict.fromkeys(order, "verified") == verdicts(tickets)
 
 
 @pytest.mark.slow
@@ -190,6 +194,7 @@ def test_only_the_statements_named_count_for_what_is_moved(
 # Helpers are put in front of line 6: what stood at line 8 stands at line 13 then.
 HELPER = "from threading import Thread\n\ndef helper(x):\n    return float(x)\n\n"
 MOVED = {
+    "an f-string": ('    norm = f"{xs[0].norm()}"\n', "13"),
     "a statement that waits": ("    norm = xs[0].norm()\n", "14"),
     "a helper": ("    norm = helper(xs[0].norm())\n", "9 in helper()"),
     "a helper that waits": ("    norm = read(xs[0].norm())\n", "4 in read(), 20 times, 10 times before"),
