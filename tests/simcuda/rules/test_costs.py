@@ -319,6 +319,10 @@ RECORDED = {
     "many.double().all()": {"allocations": 4, "peak_bytes": 1_600_000 + 1 + 25 * 8 + 4},
     # Result, ones as large as it and as the source, a mask of a byte an element, all at once.
     "four.scatter_reduce(0, order, four, 'mean')": {"launches": 1 + 6, "d2d": 2, "peak_bytes": 3 * 16 + 4},
+    # The remainder; inputs and targets become dense; zeros, and one kernel.
+    "torch.ops.aten.nll_loss_backward(x[:5], m.mT, (ten % 4)[::2], None, 0, -100, single)": {
+        "launches": 1 + 2 + 2
+    },
     # An exclusive or, three kernels that search, and no place to write to.
     "four.index_put_((truths ^ truths,), value)": {"launches": 1 + 3, "syncs": 1},
     # Converted on the device, what has gaps becomes dense at once.

@@ -116,10 +116,10 @@ def _negative_log_likelihood(call: OperationCall) -> OpCost:
 CostRule(
     id="gradient-of-negative-log-likelihood",
     ops=("aten.nll_loss_backward",),
-    source="ATen/native/cuda/Loss.cu: contiguous targets and weights, zeros, one kernel",
+    source="ATen/native/cuda/Loss.cu: contiguous inputs, targets and weights, zeros, one kernel",
     example="torch.nn.functional.nll_loss(torch.ones(3, 4, device='cuda', requires_grad=True), index)"
     ".backward()",
-)(lambda call: _dense(*call.args[2:4]) + OpCost(2 if call.result.numel() else 0))
+)(lambda call: _dense(*call.args[1:4]) + OpCost(2 if call.result.numel() else 0))
 
 VECTOR = 4
 VECTORIZED = (torch.float32, *HALVES)
