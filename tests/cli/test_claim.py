@@ -64,10 +64,10 @@ def _code(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
         ("syncs of train:norms is n", CALL, 0, "holds: syncs of train:norms is n; measured n\n"),
         ("syncs is O(1)", CALL, 1, "false: syncs is O(1); measured n, in which n is not bounded"),
         ("syncs is m", CALL, 2, "'m': unknown variable 'm' at column 1 (known: n)"),
-        ("launches of train.py:6 is 1", RUN, 2, "launches is nothing that is counted there (known: syncs, "),
+        ("launches of train.py:6 is 1", RUN, 2, "launches is not counted by line (known: syncs, "),
         ("syncs of train.py:400 is 1", RUN, 2, "there is no statement at train.py:400"),
         ("syncs of train.py:stop is 1", RUN, 2, "has no function stop (did you mean step?)"),
-        ("it is slow", RUN, 2, "it is nothing that is counted there"),
+        ("it is slow", RUN, 2, "it is not counted"),
         ("too many syncs", RUN, 2, "'too many syncs' is no claim (write "),
         ("syncs is 7", [], 2, "what is to run? (--run "),
         ("syncs is 7", ["--run", "train.py", "--function", "train:run"], 2, "what is to run? (--run "),
@@ -100,5 +100,7 @@ def test_calls_that_differ_are_no_answer(tickets: Callable[..., Ran], repository
     """A number for each call would be true of some calls alone."""
     odd = CODE.replace("for _ in range(3):\n        step()", "for n in range(3):\n        step(n == 2)")
     repository.write("train.py", odd)
+    # No call copies to the device, whatever else they differ in.
+    assert 0 == tickets("claim", "h2d of train.py:step is 0", *RUN).code
     ran = tickets("claim", "syncs of train.py:step is 2", *RUN)
     assert (3, True) == (ran.code, "cannot be measured: calls differ: call 3 costs something else" in ran.err)

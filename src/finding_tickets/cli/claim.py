@@ -20,7 +20,7 @@ from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
 from finding_tickets.report import probe as report
-from finding_tickets.report.text import fields_of
+from finding_tickets.report.text import counted, fields_of
 from finding_tickets.verify import probing
 
 FORM = 'write "METRIC of FILE:LINE is VALUE", of FILE:FUNCTION, or without a place of the whole run'
@@ -50,7 +50,8 @@ def claim(
     line = int(name) if name.isdecimal() else 0
     known = OF_STATEMENTS if line else COUNTS
     if metric not in known:
-        raise UsageError(f"{metric} is nothing that is counted there", hint=suggest(metric, known))
+        where = " by line" if line else ""
+        raise UsageError(f"{metric} is not counted{where}", hint=suggest(metric, known))
     command = shlex.split(function or run or "")
     if not command or (run and function):
         raise UsageError("what is to run?", hint='--run "train.py --steps 3", or --function pkg.train:step')
@@ -87,7 +88,7 @@ def claim(
         write_json("claim", [{"claim": text, **item, "sites": report.probe_item(probed)["sites"]}])
     else:
         word, look, _ = ANSWERS[checked.holds]
-        often = f" in each of {probed.calls[0].counted} calls:" if probed.calls else ""
+        often = f" in each of {counted(probed.calls[0].counted, 'call')}:" if probed.calls else ""
         head = f"{style(word, look)}: {text}; measured{often} {checked.measured}"
         if line and not probed.sites:
             head += "; nothing was counted there: see whether it runs"
@@ -109,7 +110,9 @@ def _check_complete(text: str, metric: str, probed: probing.Probed) -> None:
     why += [] if metric in probed.metrics else [f"{metric} has no value"]
     costs = {name for name, cost in probed.metrics.items() if any(cost.values)}
     why += [] if costs - {"host_peak_bytes"} else ["nothing ran on the device"]
-    why += [f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ]
+    # Calls may differ in what nobody claims.
+    if metric in probed.metrics and probed.metrics[metric].growth:
+        why += [f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ]
     why += [f"the cost of {name} is not known" for name in probed.unknown]
     if why:
         raise UnreachableError(f"cannot be measured: {why[0]}", file=text)
