@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from simcuda import Gpu
     from simcuda.session import Summary
 
-_OF_TESTS = re.compile(r"(?:.*/)?(?:tests?/.*|test_[^/]*\.py|[^/]*_test\.py|conftest\.py)")
+_OF_TESTS = re.compile(
+    r"(?:.*/)?(?:tests?/.*|test_[^/]*\.py|[^/]*_test\.py|conftest\.py)"
+)
 MARKER = 'gpu_budget(syncs=0, peak_bytes="6*batch*seq")'
 _DEVICE, _SESSION = "_gpu_of_budget", "budget_session"
 
@@ -45,7 +47,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     meaning = (
-        "the most that the test may cost, by metric: numbers, or laws in its arguments that are integers"
+        "the most that the test may cost, by metric: numbers, "
+        "or laws in its arguments that are integers"
     )
     config.addinivalue_line("markers", f"{MARKER}: {meaning}")
     # Loaded by a conftest.py, the plugin comes too late for that of the session.
@@ -68,7 +71,9 @@ def _hold_session(config: pytest.Config, options: Any) -> None:
     file = (config.invocation_params.dir / options.budget).resolve()
     try:
         if file.name not in {CONFIG_FILE, PROJECT_FILE}:
-            raise pytest.UsageError(f"--budget {file}: is neither {CONFIG_FILE} nor {PROJECT_FILE}")
+            raise pytest.UsageError(
+                f"--budget {file}: is neither {CONFIG_FILE} nor {PROJECT_FILE}"
+            )
         budgets = config_from(file.parent, {file.name: file.read_bytes()}).budgets
     except (TicketsError, OSError) as error:
         raise pytest.UsageError(f"--budget: {error}") from None
@@ -86,7 +91,9 @@ def _hold_session(config: pytest.Config, options: Any) -> None:
 class HeldSession:
     """The hooks of a session with ``--budget``; in a process of pytest-xdist, of its part of the tests."""
 
-    def __init__(self, file: Path, allowances: Sequence[Allowance], summary: Summary) -> None:
+    def __init__(
+        self, file: Path, allowances: Sequence[Allowance], summary: Summary
+    ) -> None:
         self._file, self._allowances, self._summary = file, allowances, summary
         self._waits: Counter[tuple[str, int, str]] = Counter()
         self._tests: dict[tuple[str, int, str], str] = {}
@@ -95,7 +102,12 @@ class HeldSession:
     def add(self, test: str, record: Mapping[str, Any]) -> None:
         """Add the waits of one phase of a test, but for those in regions and in tests."""
         for file, line, function, what, reason, count in record.get("sites", ()):
-            if line and not reason and what.endswith("syncs") and not _OF_TESTS.fullmatch(file):
+            if (
+                line
+                and not reason
+                and what.endswith("syncs")
+                and not _OF_TESTS.fullmatch(file)
+            ):
                 self._waits[file, line, function] += count
                 self._tests.setdefault((file, line, function), test)
 
@@ -118,13 +130,24 @@ class HeldSession:
         allowed = match_allowances(self._allowances, sorted(waits), root)
         for statement, count in waits.most_common():
             if statement not in allowed:
-                place = {"file": statement.file, "line": statement.line, "code": statement.code}
-                self._refused.append({**place, "waits": count, "test": tests[statement]})
-        self._summary.beside["budget"] = {"file": str(self._file), "refused": self._refused}
+                place = {
+                    "file": statement.file,
+                    "line": statement.line,
+                    "code": statement.code,
+                }
+                self._refused.append(
+                    {**place, "waits": count, "test": tests[statement]}
+                )
+        self._summary.beside["budget"] = {
+            "file": str(self._file),
+            "refused": self._refused,
+        }
         if self._refused and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: Any, config: pytest.Config
+    ) -> None:
         """Print the lines that wait and may not."""
         if config.option.collectonly:
             return
@@ -132,14 +155,20 @@ class HeldSession:
         for each in self._refused:
             where = f"{each['file']}:{each['line']}: waits {each['waits']}x, not allowed: {each['code']}"
             terminalreporter.line(f"{where} (in {each['test']})")
-        terminalreporter.line(f"{len(self._refused)} statements wait that {self._file.name} does not allow")
+        terminalreporter.line(
+            f"{len(self._refused)} statements wait that {self._file.name} does not allow"
+        )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Open devices for a test with the marker before its fixtures are made."""
     names = getattr(item, "fixturenames", None)
-    if names is not None and item.get_closest_marker("gpu_budget") and not {"gpu", _DEVICE} & {*names}:
+    if (
+        names is not None
+        and item.get_closest_marker("gpu_budget")
+        and not {"gpu", _DEVICE} & {*names}
+    ):
         names.insert(0, _DEVICE)
 
 
@@ -175,13 +204,22 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     try:
         check(cost, limits, laws)
     except AssertionError as error:
-        raise pytest.fail.Exception(f"@pytest.mark.gpu_budget: {error}", pytrace=False) from None
+        raise pytest.fail.Exception(
+            f"@pytest.mark.gpu_budget: {error}", pytrace=False
+        ) from None
     return result
 
 
-def _limits(item: pytest.Item, marks: Sequence[pytest.Mark]) -> tuple[dict[str, int], dict[str, str]]:
+def _limits(
+    item: pytest.Item, marks: Sequence[pytest.Mark]
+) -> tuple[dict[str, int], dict[str, str]]:
     """The limits of a test, with the laws that they follow from; of each metric the closest marker's."""
-    from finding_tickets.claims.language import ExpressionError, evaluate, parse_expression, variables
+    from finding_tickets.claims.language import (
+        ExpressionError,
+        evaluate,
+        parse_expression,
+        variables,
+    )
     from simcuda import METRICS
 
     stated: dict[str, Any] = {}
@@ -191,7 +229,9 @@ def _limits(item: pytest.Item, marks: Sequence[pytest.Mark]) -> tuple[dict[str, 
         stated.update(mark.kwargs)
     at = _integers(getattr(getattr(item, "callspec", None), "params", {}))
     at |= _integers(getattr(item, "funcargs", {}))
-    at |= {name: value for name, value in _integers(stated).items() if name not in METRICS}
+    at |= {
+        name: value for name, value in _integers(stated).items() if name not in METRICS
+    }
     limits: dict[str, int] = {}
     laws: dict[str, str] = {}
     used: set[str] = set()
@@ -209,11 +249,17 @@ def _limits(item: pytest.Item, marks: Sequence[pytest.Mark]) -> tuple[dict[str, 
                     limits[name] = floor(evaluate(law, at))
                     laws |= {name: limit} if isinstance(limit, str) else {}
             except ExpressionError as error:
-                refuse(mark, f"{name}: {error.message}" + (f" ({error.hint})" if error.hint else ""))
+                refuse(
+                    mark,
+                    f"{name}: {error.message}"
+                    + (f" ({error.hint})" if error.hint else ""),
+                )
     for mark in marks:
         for name, limit in mark.kwargs.items():
             if name not in METRICS and (isinstance(limit, str) or name not in used):
-                refuse(mark, f"there is no metric {name!r}; there are {', '.join(METRICS)}")
+                refuse(
+                    mark, f"there is no metric {name!r}; there are {', '.join(METRICS)}"
+                )
     if not limits:
         refuse(marks[0], f"it takes limits by name: {MARKER}")
     return limits, laws

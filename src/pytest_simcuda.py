@@ -35,7 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="simulate CUDA devices for the whole session, by default one",
     )
     group.addoption(
-        "--simcuda-report", metavar="FILE", help="write what a session with --simcuda found as JSON"
+        "--simcuda-report",
+        metavar="FILE",
+        help="write what a session with --simcuda found as JSON",
     )
     group.addoption(
         "--simcuda-real",
@@ -44,7 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="measure a real GPU if there is one (auto, the default), never or always",
     )
     group.addoption(
-        "--simcuda-profile", metavar="NAME", help="the profile of simulated devices, by default h200-cuda13"
+        "--simcuda-profile",
+        metavar="NAME",
+        help="the profile of simulated devices, by default h200-cuda13",
     )
 
 
@@ -67,9 +71,13 @@ def pytest_load_initial_conftests(
 def _simulate_session(config: pytest.Config, options: Any) -> None:
     """Open the devices that the options ask for, until the session ends."""
     if not (options.simcuda.isdecimal() and 1 <= int(options.simcuda) <= MOST_DEVICES):
-        raise pytest.UsageError(f"--simcuda={options.simcuda}: a number of devices from 1 to {MOST_DEVICES}")
+        raise pytest.UsageError(
+            f"--simcuda={options.simcuda}: a number of devices from 1 to {MOST_DEVICES}"
+        )
     if options.simcuda_real == "always":
-        raise pytest.UsageError("--simcuda simulates devices, --simcuda-real=always measures real ones")
+        raise pytest.UsageError(
+            "--simcuda simulates devices, --simcuda-real=always measures real ones"
+        )
     report = options.simcuda_report and Path(options.simcuda_report).absolute()
     if report and (report.is_dir() or not report.parent.is_dir()):
         raise pytest.UsageError(f"--simcuda-report: {report} is a folder, or in none")
@@ -87,7 +95,9 @@ def _simulate_session(config: pytest.Config, options: Any) -> None:
         active = stack.enter_context(simulated)
     summary = session.Summary(repr(active).strip("<>"), config.rootpath)
     measured = stack.enter_context(session.measuring_tests(active, config.rootpath))
-    config.pluginmanager.register(SimulatedSession(measured, summary, report), "simcuda_session")
+    config.pluginmanager.register(
+        SimulatedSession(measured, summary, report), "simcuda_session"
+    )
 
 
 class SimulatedSession:
@@ -118,7 +128,9 @@ class SimulatedSession:
         return report
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    def pytest_make_collect_report(
+        self,
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Give the report of a file why it was refused, if it was."""
         report = yield
         told = self.session.take() if self.session.tells_sites else {}
@@ -126,7 +138,9 @@ class SimulatedSession:
         self._record(report, getattr(report, "call", None), record)
         return report
 
-    def _record(self, report: Any, call: pytest.CallInfo[Any] | None, record: dict[str, Any]) -> None:
+    def _record(
+        self, report: Any, call: pytest.CallInfo[Any] | None, record: dict[str, Any]
+    ) -> None:
         from simcuda.session import refusal
 
         if call and call.excinfo and report.outcome != "passed":
@@ -136,20 +150,26 @@ class SimulatedSession:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a phase of a test, of this process or another."""
         is_expected = report.skipped and hasattr(report, "wasxfail")
-        self._add(report, report.when or "", "xfailed" if is_expected else report.outcome)
+        self._add(
+            report, report.when or "", "xfailed" if is_expected else report.outcome
+        )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Add a file that could not be collected."""
         self._add(report, "collect", report.outcome)
 
-    def _add(self, report: pytest.TestReport | pytest.CollectReport, phase: str, outcome: str) -> None:
+    def _add(
+        self, report: pytest.TestReport | pytest.CollectReport, phase: str, outcome: str
+    ) -> None:
         # A process that crashed has no record.
         record = getattr(report, "simcuda", {})
         self.summary.add(report.nodeid, phase, outcome, record)
         if self.beside:
             self.beside.add(report.nodeid, record)
 
-    def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: Any, config: pytest.Config
+    ) -> None:
         """Print the table; with ``-v``, all of it."""
         if config.option.collectonly:
             return
@@ -162,20 +182,27 @@ class SimulatedSession:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the report, once for all processes."""
         if self._report and not hasattr(session.config, "workerinput"):
-            self._report.write_text(json.dumps(self.summary.as_dict(), indent=2) + "\n", encoding="utf-8")
+            self._report.write_text(
+                json.dumps(self.summary.as_dict(), indent=2) + "\n", encoding="utf-8"
+            )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     # Loaded by a conftest.py, the plugin comes too late for that of the session.
-    if config.option.simcuda is not None and not config.pluginmanager.has_plugin("simcuda_session"):
+    if config.option.simcuda is not None and not config.pluginmanager.has_plugin(
+        "simcuda_session"
+    ):
         _simulate_session(config, config.option)
     if config.option.simcuda_profile:
         _profile(config.option)
     if config.option.simcuda_report and config.option.simcuda is None:
-        raise pytest.UsageError("--simcuda-report is the report of a session with --simcuda")
+        raise pytest.UsageError(
+            "--simcuda-report is the report of a session with --simcuda"
+        )
     meaning = (
-        "how many devices the fixture gpu has; a capacity in bytes or a profile makes them simulated ones"
+        "how many devices the fixture gpu has; "
+        "a capacity in bytes or a profile makes them simulated ones"
     )
     config.addinivalue_line("markers", f"{MARKER}: {meaning}")
 
@@ -200,19 +227,28 @@ def _wanted(marker: pytest.Mark | None) -> Mapping[str, Any]:
 
 def refuse(mark: pytest.Mark, why: str) -> NoReturn:
     """Fail the test whose marker cannot be understood."""
-    given = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())]
+    given = [
+        *map(repr, mark.args),
+        *(f"{name}={value!r}" for name, value in mark.kwargs.items()),
+    ]
     said = f"@pytest.mark.{mark.name}({', '.join(given)}): {why}"
     raise pytest.fail.Exception(said, pytrace=False) from None
 
 
-def devices_for(item: Any, config: pytest.Config) -> tuple[str, AbstractContextManager[Gpu]]:
+def devices_for(
+    item: Any, config: pytest.Config
+) -> tuple[str, AbstractContextManager[Gpu]]:
     """What the devices of a test are, in words, and the devices."""
     from simcuda import simulation
 
     wanted = _wanted(item.get_closest_marker("simcuda"))
     # A simulation that pytest runs within, as when a test is probed, counts this test too.
     if active := simulation.active():
-        asked = (wanted.get("devices", 1), wanted.get("profile"), wanted.get("capacity"))
+        asked = (
+            wanted.get("devices", 1),
+            wanted.get("profile"),
+            wanted.get("capacity"),
+        )
         if unfit := simulation.why_not_in_session(*asked):
             pytest.skip(unfit)
         return f"{active.profile.name}, simulated around this test", nullcontext(active)
@@ -231,7 +267,9 @@ def devices_for(item: Any, config: pytest.Config) -> tuple[str, AbstractContextM
             pytest.skip(f"--simcuda-real=always: {unfit}")
     import simcuda
 
-    return f"{profile}, simulated", simcuda.device(count, profile=profile, capacity=wanted.get("capacity"))
+    return f"{profile}, simulated", simcuda.device(
+        count, profile=profile, capacity=wanted.get("capacity")
+    )
 
 
 def _why_not_here(wanted: Mapping[str, Any], count: int) -> str | None:
@@ -241,7 +279,11 @@ def _why_not_here(wanted: Mapping[str, Any], count: int) -> str | None:
     if asked := [name for name in SIMULATED_ONLY if name in wanted]:
         return f"the test asks for a {asked[0]}, which only simulated devices have"
     there = torch.cuda.device_count()
-    return f"the test needs {count} devices, and there are {there}" if there < count else None
+    return (
+        f"the test needs {count} devices, and there are {there}"
+        if there < count
+        else None
+    )
 
 
 def _profile(options: Any) -> str:
@@ -251,5 +293,7 @@ def _profile(options: Any) -> str:
     profile: str = options.simcuda_profile or DEFAULT_PROFILE
     if profile not in PROFILES:
         known = ", ".join(PROFILES)
-        raise pytest.UsageError(f"--simcuda-profile: there is no profile {profile!r}; there are {known}")
+        raise pytest.UsageError(
+            f"--simcuda-profile: there is no profile {profile!r}; there are {known}"
+        )
     return profile

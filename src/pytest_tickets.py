@@ -83,10 +83,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("tickets", "finding tickets that are measured")
     group.addoption(
-        "--tickets", action="store_true", help="measure each ticket that has a verifier, as a test"
+        "--tickets",
+        action="store_true",
+        help="measure each ticket that has a verifier, as a test",
     )
     group.addoption(
-        "--tickets-root", metavar="FOLDER", help="the register, by default that of pytest's rootdir"
+        "--tickets-root",
+        metavar="FOLDER",
+        help="the register, by default that of pytest's rootdir",
     )
     group.addoption(
         "--tickets-meter",

@@ -11,7 +11,13 @@ from finding_tickets.ground import __version__ as __version__
 if TYPE_CHECKING:
     from finding_tickets.errors import BadDataError, TicketsError, UsageError
     from finding_tickets.model.schema import json_schema
-    from finding_tickets.model.ticket import Claim, ImplementationReview, Problem, Remediation, Ticket
+    from finding_tickets.model.ticket import (
+        Claim,
+        ImplementationReview,
+        Problem,
+        Remediation,
+        Ticket,
+    )
     from finding_tickets.model.verification import Evidence, Verification
     from finding_tickets.model.vocabulary import Verdict
     from finding_tickets.register.load import Register, load
@@ -38,7 +44,13 @@ __all__ = [
 _MODULES = {
     "errors": ("BadDataError", "TicketsError", "UsageError"),
     "model.schema": ("json_schema",),
-    "model.ticket": ("Claim", "ImplementationReview", "Problem", "Remediation", "Ticket"),
+    "model.ticket": (
+        "Claim",
+        "ImplementationReview",
+        "Problem",
+        "Remediation",
+        "Ticket",
+    ),
     "model.verification": ("Evidence", "Verification"),
     "model.vocabulary": ("Verdict",),
     "register.load": ("Register", "load"),

@@ -29,7 +29,12 @@ class TicketsError(Exception):
     exit_code = ExitCode.BAD_DATA
 
     def __init__(
-        self, message: str, *, file: str | None = None, line: int | None = None, hint: str | None = None
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        hint: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -39,7 +44,9 @@ class TicketsError(Exception):
 
     def __str__(self) -> str:
         """``file:line: message (hint)``, as far as each part is known."""
-        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        place = ":".join(
+            str(part) for part in (self.file, self.line) if part is not None
+        )
         hint = f" ({self.hint})" if self.hint else ""
         return f"{place}: {self.message}{hint}" if place else f"{self.message}{hint}"
 
@@ -57,7 +64,9 @@ class BadDataError(TicketsError):
 
     def in_file(self, file: str, line: int | None = None) -> BadDataError:
         """The same error, in this file and line unless it names others."""
-        return BadDataError(self.message, file=self.file or file, line=self.line or line, hint=self.hint)
+        return BadDataError(
+            self.message, file=self.file or file, line=self.line or line, hint=self.hint
+        )
 
 
 class UnreachableError(TicketsError):

@@ -16,7 +16,9 @@ from simcuda.traces.kineto import read as read_trace
 
 def main() -> int:
     """Print the agreement; return 1 if it falls short, 2 if a file is refused, 3 if nothing was decided."""
-    parser = argparse.ArgumentParser(prog="python -m simcuda.agree", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m simcuda.agree", description=__doc__
+    )
     parser.add_argument(
         "--trace",
         type=Path,
@@ -37,7 +39,11 @@ def main() -> int:
             refused = True
     if found:
         as_json = options.format == "json"
-        print(json.dumps(report.to_json(found), indent=2) if as_json else "\n".join(report.to_lines(found)))
+        print(
+            json.dumps(report.to_json(found), indent=2)
+            if as_json
+            else "\n".join(report.to_lines(found))
+        )
     return 2 if refused else report.exit_code(found)
 
 

@@ -51,7 +51,9 @@ def gpu_at_hand() -> AbstractContextManager[Gpu]:
     from simcuda import real
 
     if reason := real.why_not():
-        raise RuntimeError(f"there is no device to count on: enter simcuda.device() first ({reason})")
+        raise RuntimeError(
+            f"there is no device to count on: enter simcuda.device() first ({reason})"
+        )
     return real.real_device()
 
 
@@ -78,7 +80,9 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
     asked: dict[str, Any] = {**limits}
     for metric, limit in asked.items():
         if metric not in METRICS:
-            raise TypeError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
+            raise TypeError(
+                f"there is no metric {metric!r}; there are {', '.join(METRICS)}"
+            )
         if not isinstance(limit, int) or limit < 0:
             raise ValueError(f"{metric}: {limit!r} is no limit; use a number from 0 on")
     return _AtMost(asked)
@@ -100,7 +104,10 @@ class _AtMost:
         return self._cost
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         __tracebackhide__ = True
         self._block.__exit__(kind, error, trace)
@@ -108,7 +115,9 @@ class _AtMost:
             check(self._cost, self.limits)
 
 
-def check(cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str] | None = None) -> None:
+def check(
+    cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str] | None = None
+) -> None:
     """Raise ``AssertionError`` where a block that has ended cost more than its limits.
 
     ``laws`` has the text that a limit was computed from, by metric.
@@ -121,12 +130,20 @@ def check(cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str] 
         # What holds by a modelled number alone is not passed over in silence.
         if bounds and limit < (inf if bounds[1] is None else bounds[1]):
             shown = f"~{count} {range_text(bounds)}"
-            warnings.warn(f"{metric}: {shown}, at most {limit} allowed, by a modelled number", stacklevel=3)
+            warnings.warn(
+                f"{metric}: {shown}, at most {limit} allowed, by a modelled number",
+                stacklevel=3,
+            )
 
 
-def _counted(cost: Measurement, metric: str) -> tuple[int | None, Range | None, dict[str, int]]:
+def _counted(
+    cost: Measurement, metric: str
+) -> tuple[int | None, Range | None, dict[str, int]]:
     """Return the count for a limit, its range if it is modelled, and what each region set apart."""
-    kinds, count = SYNCS if metric == "syncs" else (metric,), getattr(cost, metric, None)
+    kinds, count = (
+        SYNCS if metric == "syncs" else (metric,),
+        getattr(cost, metric, None),
+    )
     apart = {
         reason: number
         for reason, sites in cost.allowed.items()
@@ -134,7 +151,10 @@ def _counted(cost: Measurement, metric: str) -> tuple[int | None, Range | None, 
     }
     less, bounds = sum(apart.values()), cost.ranges.get(metric)
     if bounds:
-        bounds = max(0, bounds[0] - less), bounds[1] if bounds[1] is None else bounds[1] - less
+        bounds = (
+            max(0, bounds[0] - less),
+            bounds[1] if bounds[1] is None else bounds[1] - less,
+        )
     return None if count is None else count - less, bounds, apart
 
 
@@ -151,7 +171,9 @@ def _sites_behind(cost: Measurement, metric: str) -> Iterator[Site]:
             yield replace(site, count=count)
 
 
-def _failures(cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str]) -> Iterator[str]:
+def _failures(
+    cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str]
+) -> Iterator[str]:
     """The failure message: each exceeded limit with the source lines behind it."""
     for metric, limit in limits.items():
         count, bounds, apart = _counted(cost, metric)
@@ -167,7 +189,9 @@ def _failures(cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, s
                 yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
             if len(sites) > MOST_LINES:
                 yield f"  and {len(sites) - MOST_LINES} more lines"
-            yield from (f"  and allowed: {number}, {reason}" for reason, number in apart.items())
+            yield from (
+                f"  and allowed: {number}, {reason}" for reason, number in apart.items()
+            )
     # An unknown operation makes every limit uncertain, also those that seem to hold.
     if cost.unknown:
         unknown = ", ".join(cost.unknown)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 RECORDED, TESTED, OPERATIONS = (
-    Path(__file__).with_name(f"{name}.json") for name in ("recorded", "tested", "operations")
+    Path(__file__).with_name(f"{name}.json")
+    for name in ("recorded", "tested", "operations")
 )
 
 READ = "read"
@@ -77,7 +78,11 @@ def recorded() -> dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]]:
     for trace in _data(RECORDED)["traces"].values():
         for operation, numbers in trace["operations"].items():
             each = zip(_data(RECORDED)["metrics"], numbers, strict=True)
-            found[operation] += [(trace["gpu"], metric, tuple(counts)) for metric, counts in each if counts]
+            found[operation] += [
+                (trace["gpu"], metric, tuple(counts))
+                for metric, counts in each
+                if counts
+            ]
     return {operation: tuple(sorted(each)) for operation, each in found.items()}
 
 

@@ -24,16 +24,30 @@ T = TypeVar("T")
 Slack = Mapping[str, tuple[float, float]]
 
 COUNTED = (
-    *("stream_syncs", "event_syncs", "device_syncs", "drains", "implicit_syncs", "hazards"),
+    *(
+        "stream_syncs",
+        "event_syncs",
+        "device_syncs",
+        "drains",
+        "implicit_syncs",
+        "hazards",
+    ),
     *("aten_launches", "library_launches", "allocations"),
-    *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
+    *(
+        f"{kind}{what}"
+        for kind in ("h2d", "d2h", "d2d", "p2p")
+        for what in ("", "_bytes")
+    ),
 )
 """Counts that only grow."""
 
 _STANDARD_LIBRARY = tuple(
-    str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
+    str(Path(sysconfig.get_paths()[name]).resolve()) + "/"
+    for name in ("stdlib", "platstdlib")
 )
-_LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__))
+_LIBRARIES = tuple(
+    str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__)
+)
 # As ``id``, of which Python tells every audit hook, so that it takes many times longer where there is one.
 _number = object.__hash__
 _user_code: dict[int, bool] = {}
@@ -110,8 +124,14 @@ class Ledger:
         before = self._opened_at.pop(id(measurement))
         counted = {what: self._totals[what] - before[what] for what in self._totals}
         # Only the block itself could have written to its measurement.
-        if wrong := [what for what, number in counted.items() if getattr(measurement, what) != number]:
-            raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
+        if wrong := [
+            what
+            for what, number in counted.items()
+            if getattr(measurement, what) != number
+        ]:
+            raise ChangedCountsError(
+                f"changes what was counted: {', '.join(sorted(wrong))}"
+            )
 
     def totals(self) -> dict[str, int]:
         """The counts so far, by each of ``COUNTED``, while anything was measured."""
@@ -132,7 +152,9 @@ class Ledger:
         Of 0, no line is noted.
         """
         if self._open and amount:
-            counts = {what: amount, f"{what}_bytes": nbytes} if nbytes else {what: amount}
+            counts = (
+                {what: amount, f"{what}_bytes": nbytes} if nbytes else {what: amount}
+            )
             self._count_at(user_line(), counts)
 
     def _count_at(self, line: tuple[str, int, str], counts: Mapping[str, int]) -> None:
@@ -190,7 +212,10 @@ class Ledger:
             if nbytes > m.largest_allocation:
                 m.largest_allocation = nbytes
             entry = m._entry
-            if requested > m.peak_bytes + entry[0] or allocated > m.peak_allocated_bytes + entry[1]:
+            if (
+                requested > m.peak_bytes + entry[0]
+                or allocated > m.peak_allocated_bytes + entry[1]
+            ):
                 m._see(requested, allocated, host)
 
     def usage_rose(self) -> None:
@@ -213,7 +238,9 @@ class Ledger:
         try:
             yield
         finally:
-            spent = Counter({what: self._totals[what] - before[what] for what in before})
+            spent = Counter(
+                {what: self._totals[what] - before[what] for what in before}
+            )
             for m in self._open:
                 m._operations.setdefault(operation, Counter()).update(spent - within)
             around.update(spent)
@@ -230,7 +257,9 @@ class Ledger:
                 less, more = m._slack.get(metric, (0, 0))
                 m._slack[metric] = less + below, more + above
 
-    def doubt_since(self, operation: str, before: dict[str, int], metrics: Iterable[str]) -> None:
+    def doubt_since(
+        self, operation: str, before: dict[str, int], metrics: Iterable[str]
+    ) -> None:
         """List an operation as approximate that may count all, none or more of what was counted since.
 
         ``before`` are the totals then, and become those of now. Metrics that have no total have no bounds.
@@ -262,7 +291,9 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
 
 
-def _innermost(frame: Any, files: dict[int, bool], is_wanted: Callable[[str], bool]) -> FrameType | None:
+def _innermost(
+    frame: Any, files: dict[int, bool], is_wanted: Callable[[str], bool]
+) -> FrameType | None:
     """Return the innermost frame of wanted code, from this one outwards; None where there is none."""
     # Walking frames takes most of the time of counting: the loop is as short as can be.
     while frame is not None:
@@ -342,7 +373,9 @@ def allowed(reason: str) -> _GeneratorContextManager[None]:
         ValueError: It is empty.
     """
     if not isinstance(reason, str):
-        raise TypeError(f'say why: simcuda.allowed("logged every 100 steps"), not {reason!r}')
+        raise TypeError(
+            f'say why: simcuda.allowed("logged every 100 steps"), not {reason!r}'
+        )
     if not reason.strip():
         raise ValueError("allowed() needs a reason")
     return _region(" ".join(reason.split()))

@@ -119,7 +119,9 @@ class Measurement:
     _slack: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     _sites: dict[Place, int] = field(default_factory=dict, repr=False)
     # What regions set apart, by reason, file, line, function and metric.
-    _allowed: dict[tuple[str, str, int, str, str], int] = field(default_factory=dict, repr=False)
+    _allowed: dict[tuple[str, str, int, str, str], int] = field(
+        default_factory=dict, repr=False
+    )
     # What each operation counted, where that was asked for.
     _operations: dict[str, Counter[str]] = field(default_factory=dict, repr=False)
 
@@ -141,13 +143,17 @@ class Measurement:
     @property
     def sites(self) -> tuple[Site, ...]:
         """The source lines behind the counts, in the order of files and lines."""
-        return tuple(sorted(Site(*place, count) for place, count in self._sites.items()))
+        return tuple(
+            sorted(Site(*place, count) for place, count in self._sites.items())
+        )
 
     @property
     def allowed(self) -> dict[str, tuple[Site, ...]]:
         """The part of the counts that ``simcuda.allowed`` set apart, by reason and line."""
         found: dict[str, list[Site]] = {}
-        for (reason, file, line, function, what), count in sorted(self._allowed.items()):
+        for (reason, file, line, function, what), count in sorted(
+            self._allowed.items()
+        ):
             found.setdefault(reason, []).append(Site(file, line, function, what, count))
         return {reason: tuple(sites) for reason, sites in found.items()}
 
@@ -168,7 +174,10 @@ class Measurement:
         if not self._slack:
             return {}
         return {
-            name: (int(max(0, counted - below)), None if above == inf else counted + int(above))
+            name: (
+                int(max(0, counted - below)),
+                None if above == inf else counted + int(above),
+            )
             for name in METRICS
             if name in self._slack
             for counted, (below, above) in [(getattr(self, name), self._slack[name])]
@@ -182,13 +191,24 @@ class Measurement:
     def report(self, rows: int = 30) -> str:
         """The source lines, heaviest first and at most ``rows`` of them, and all counts, as text to print."""
         # What stops the host comes before what merely moves bytes.
-        heaviest = sorted(self.sites, key=lambda site: (HEAVIEST_FIRST.index(site.what), -site.count, site))
-        sites = [(f"{site.count:5}", site.what, place(site), source(site)) for site in heaviest[:rows]]
+        heaviest = sorted(
+            self.sites,
+            key=lambda site: (HEAVIEST_FIRST.index(site.what), -site.count, site),
+        )
+        sites = [
+            (f"{site.count:5}", site.what, place(site), source(site))
+            for site in heaviest[:rows]
+        ]
         # Reading a metric that the device cannot count raises an error.
-        counts: dict[str, int | None] = {name: getattr(self, name, None) for name in METRICS}
+        counts: dict[str, int | None] = {
+            name: getattr(self, name, None) for name in METRICS
+        }
         ranges = self.ranges
         totals = [
-            (f"{'~' * (name in ranges)}{count}".rjust(11), f"{name} {range_text(ranges.get(name))}".rstrip())
+            (
+                f"{'~' * (name in ranges)}{count}".rjust(11),
+                f"{name} {range_text(ranges.get(name))}".rstrip(),
+            )
             for name, count in counts.items()
             if count or name in ranges
         ]
@@ -197,8 +217,14 @@ class Measurement:
         paragraphs = [
             table([("count", "what", "where", "source"), *sites]) if sites else [],
             [f"and {len(heaviest) - rows} more"] if len(heaviest) > rows else [],
-            [*table(totals), rest + (f"; not counted on this device: {missing}" if missing else "")],
-            [f"allowed: {summary}: {reason}" for reason, summary in allowed_summaries(self)],
+            [
+                *table(totals),
+                rest + (f"; not counted on this device: {missing}" if missing else ""),
+            ],
+            [
+                f"allowed: {summary}: {reason}"
+                for reason, summary in allowed_summaries(self)
+            ],
             doubts(self),
         ]
         return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
@@ -255,7 +281,11 @@ def place(site: Site) -> str:
     file = Path(site.file)
     here = Path.cwd()
     shown = file.relative_to(here) if file.is_relative_to(here) else file
-    return f"{shown}:{site.line} in {site.function}" if site.line else f"{site.file} in {site.function}"
+    return (
+        f"{shown}:{site.line} in {site.function}"
+        if site.line
+        else f"{site.file} in {site.function}"
+    )
 
 
 def source(site: Site) -> str:
@@ -271,7 +301,11 @@ def doubts(measurement: Measurement) -> list[str]:
         "unknown, so their waits are not counted": measurement.unknown,
         "approximate, so what is marked ~ is an estimate": measurement.approximate,
     }
-    return [f"{what}: {', '.join(operations)}" for what, operations in named.items() if operations]
+    return [
+        f"{what}: {', '.join(operations)}"
+        for what, operations in named.items()
+        if operations
+    ]
 
 
 def allowed_summaries(measurement: Measurement) -> Iterator[tuple[str, str]]:
@@ -281,14 +315,19 @@ def allowed_summaries(measurement: Measurement) -> Iterator[tuple[str, str]]:
         for site in sites:
             totals[site.what] += site.count
         counted = {"syncs": sum(totals.pop(kind, 0) for kind in SYNCS), **totals}
-        yield reason, ", ".join(f"{count} {what}" for what, count in counted.items() if count)
+        yield (
+            reason,
+            ", ".join(f"{count} {what}" for what, count in counted.items() if count),
+        )
 
 
 def range_text(bounds: Range | None) -> str:
     """Return the range of a modelled number in brackets: ``(1..3)`` or ``(1 or more)``; empty if exact."""
     if bounds is None:
         return ""
-    return f"({bounds[0]} or more)" if bounds[1] is None else f"({bounds[0]}..{bounds[1]})"
+    return (
+        f"({bounds[0]} or more)" if bounds[1] is None else f"({bounds[0]}..{bounds[1]})"
+    )
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

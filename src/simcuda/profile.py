@@ -26,10 +26,14 @@ class MultiTensorTables:
     blocks: int
 
 
-KERNEL_ARGUMENTS_4_KIB = MultiTensorTables((110, 64, 48, 36, 30), (96, 64, 48, 36, 30), blocks=320)
+KERNEL_ARGUMENTS_4_KIB = MultiTensorTables(
+    (110, 64, 48, 36, 30), (96, 64, 48, 36, 30), blocks=320
+)
 """Builds for CUDA 12, and PyTorch until 2.11: a kernel's arguments fit in 4 KiB."""
 
-KERNEL_ARGUMENTS_32_KIB = MultiTensorTables((770, 448, 336, 252, 210), (672, 448, 336, 252, 210), blocks=2240)
+KERNEL_ARGUMENTS_32_KIB = MultiTensorTables(
+    (770, 448, 336, 252, 210), (672, 448, 336, 252, 210), blocks=2240
+)
 """Builds for CUDA 13 from PyTorch 2.12 on: a kernel's arguments fit in 32 KiB."""
 
 
@@ -88,7 +92,9 @@ _A100 = Profile(
     cublas_workspace_bytes=8_519_680,
 )
 # The same GPU: what differs is what the build compiled for its kernels' arguments.
-_H200_CUDA12 = replace(_H200, name="h200-cuda12", cuda_version="12.8", multi_tensor=KERNEL_ARGUMENTS_4_KIB)
+_H200_CUDA12 = replace(
+    _H200, name="h200-cuda12", cuda_version="12.8", multi_tensor=KERNEL_ARGUMENTS_4_KIB
+)
 
 
 def workspace_bytes(profile: Profile) -> int:
@@ -96,7 +102,9 @@ def workspace_bytes(profile: Profile) -> int:
 
     Source: ATen/cuda/CublasHandlePool.cpp. cuBLASLt uses the same memory, by default.
     """
-    chosen = re.findall(":([0-9]+):([0-9]+)", os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))
+    chosen = re.findall(
+        ":([0-9]+):([0-9]+)", os.environ.get("CUBLAS_WORKSPACE_CONFIG", "")
+    )
     if not chosen:
         return profile.cublas_workspace_bytes
     return sum(1024 * int(kib) * int(count) for kib, count in chosen)

@@ -28,7 +28,9 @@ from simcuda.torch_api.refusals import NOT_SIMULATED
 USES = ("allocations", "h2d", "d2h", "d2d", "p2p")
 
 REFUSALS = re.compile("|".join(map(re.escape, (NOT_SIMULATED, SESSION, BAD_FORK))))
-IN_OTHER_PROCESSES = re.compile("Torch not compiled with CUDA enabled|Found no NVIDIA driver")
+IN_OTHER_PROCESSES = re.compile(
+    "Torch not compiled with CUDA enabled|Found no NVIDIA driver"
+)
 OTHER_PROCESS = "a process that the test starts has no simulated devices"
 
 # File, line and function.
@@ -88,10 +90,15 @@ class Session:
         cost = self._end()
         self._cost = self.gpu._machine.ledger.open()
         counts = Counter[tuple[Any, ...]]()
-        regions = [(reason, site) for reason, sites in cost.allowed.items() for site in sites]
+        regions = [
+            (reason, site) for reason, sites in cost.allowed.items() for site in sites
+        ]
         for reason, site in (*(("", site) for site in cost.sites), *regions):
             # Of a failed test pytest prints tensors: that is none of its waits.
-            if site.what in (*SYNCS, "drains") and "_pytest" not in Path(site.file).parts:
+            if (
+                site.what in (*SYNCS, "drains")
+                and "_pytest" not in Path(site.file).parts
+            ):
                 where = self._place(site)
                 counts[*where, site.what, reason] += site.count
                 counts[*where, site.what, ""] -= site.count if reason else 0
@@ -144,7 +151,9 @@ class Session:
     def _is_own(self, file: str) -> bool:
         if file not in self._own:
             path = Path(file)
-            self._own[file] = path.is_relative_to(self.root) and "site-packages" not in path.parts
+            self._own[file] = (
+                path.is_relative_to(self.root) and "site-packages" not in path.parts
+            )
         return self._own[file]
 
 
@@ -175,7 +184,9 @@ class Summary:
     drains: Counter[Line] = field(default_factory=Counter)
     beside: dict[str, Any] = field(default_factory=dict)  # what others add to the JSON
 
-    def add(self, test: str, phase: str, outcome: str, record: Mapping[str, Any]) -> None:
+    def add(
+        self, test: str, phase: str, outcome: str, record: Mapping[str, Any]
+    ) -> None:
         """Add one phase of a test, or the collection of a file, with its record."""
         # The first phase of a test that is run again begins anew.
         if phase == "setup" or outcome != "passed":
@@ -186,7 +197,9 @@ class Summary:
             self.spawning[test] = None
         if reason := record.get("refused"):
             self.refused.setdefault(test, reason)
-        for *where, what, _, count in record.get("sites", ()) if phase != "collect" else ():
+        for *where, what, _, count in (
+            record.get("sites", ()) if phase != "collect" else ()
+        ):
             (self.drains if what == "drains" else self.waits)[tuple(where)] += count
 
     def lines(self, most: int | None = MOST_ROWS) -> list[str]:
@@ -203,11 +216,16 @@ class Summary:
             ]
             lines += ["", *table([("waits", "drains", "where", "source"), *rows])]
             if others := ranked[len(rows) :]:
-                lines.append(f"and {len(others)} more lines, {sum(count for _, count in others)} waits")
+                lines.append(
+                    f"and {len(others)} more lines, {sum(count for _, count in others)} waits"
+                )
         refused = [f"{test}: {reason}" for test, reason in self.refused.items()]
         spawning = list(self.spawning)
         for title, shown in (
-            (f"not counted: processes that use a device, spawned by tests: {len(spawning)}", spawning),
+            (
+                f"not counted: processes that use a device, spawned by tests: {len(spawning)}",
+                spawning,
+            ),
             (f"refused: {len(refused)}", refused),
         ):
             if shown:
@@ -220,14 +238,19 @@ class Summary:
         """The same, complete, as data for JSON."""
         data = {
             "devices": self.devices,
-            "used": [{"test": test, "outcome": self.outcomes[test]} for test in self.used],
+            "used": [
+                {"test": test, "outcome": self.outcomes[test]} for test in self.used
+            ],
             "waits": [
                 dict(zip(("file", "line", "function"), where, strict=True))
                 | {"waits": count, "drains": self.drains[where]}
                 for where, count in self.waits.most_common()
             ],
             "spawning": list(self.spawning),
-            "refused": [{"test": test, "reason": reason} for test, reason in self.refused.items()],
+            "refused": [
+                {"test": test, "reason": reason}
+                for test, reason in self.refused.items()
+            ],
             **self.beside,
         }
         return {"schema_version": 1, "kind": "simcuda-session", "data": data}

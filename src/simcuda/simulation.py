@@ -67,7 +67,9 @@ class SimulatedCuda:
             RuntimeError: The simulation has ended; nothing would be counted.
         """
         if active() is not self:
-            raise RuntimeError("this simulation has ended: measure within its simcuda.device() block")
+            raise RuntimeError(
+                "this simulation has ended: measure within its simcuda.device() block"
+            )
         # What the host allocates is counted too.
         dispatch_key.wake()
         self._children.collect()
@@ -79,7 +81,10 @@ class SimulatedCuda:
             yield measurement
         finally:
             self._children.collect()
-            if any(after - before.get(thread, 0) > IDLE_SECONDS for thread, after in busy_seconds().items()):
+            if any(
+                after - before.get(thread, 0) > IDLE_SECONDS
+                for thread, after in busy_seconds().items()
+            ):
                 ledger.doubt("a thread that was there before and ran")
             ledger.close(measurement)
 
@@ -118,11 +123,15 @@ def device(
             version of PyTorch is older than ``OLDEST_TORCH``.
     """
     if profile not in PROFILES:
-        raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
+        raise ValueError(
+            f"there is no profile {profile!r}; there are {', '.join(PROFILES)}"
+        )
     if not isinstance(count, int) or count <= 0:
         raise ValueError(f"a simulation needs at least one device, not {count!r}")
     if capacity is not None and (not isinstance(capacity, int) or capacity <= 0):
-        raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
+        raise ValueError(
+            f"capacity: a positive number of bytes is needed, not {capacity!r}"
+        )
     if compile not in COMPILING:
         raise ValueError(f"compile: {compile!r} is none of {', '.join(COMPILING)}")
     if reason := why_not_in_session(count, profile, capacity):
@@ -133,7 +142,9 @@ def device(
     elif _active[0]._is_session:
         yield _active[0]
     else:
-        raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
+        raise RuntimeError(
+            "simcuda.device() is active already; leave it before entering it again"
+        )
 
 
 @contextmanager
@@ -143,7 +154,10 @@ def session(count: int, profile: str) -> Iterator[SimulatedCuda]:
     While no device is used, operations are not watched; see ``dispatch_key.sleep``. Other arguments and
     errors as for ``device``.
     """
-    with ExitStack() as stack, _opened(count, profile, None, "eager", is_session=True) as simulated:
+    with (
+        ExitStack() as stack,
+        _opened(count, profile, None, "eager", is_session=True) as simulated,
+    ):
         try:
             yield simulated
         finally:
@@ -151,7 +165,9 @@ def session(count: int, profile: str) -> Iterator[SimulatedCuda]:
             stack.callback(_ending_processes.clear)
 
 
-def why_not_in_session(count: int, profile: str | None, capacity: int | None) -> str | None:
+def why_not_in_session(
+    count: int, profile: str | None, capacity: int | None
+) -> str | None:
     """Return why the devices of the session cannot be these; None if they can, or without a session."""
     if not _active or not _active[0]._is_session:
         return None
@@ -160,7 +176,9 @@ def why_not_in_session(count: int, profile: str | None, capacity: int | None) ->
     if count > there:
         missing = f"{count} devices are needed, as by --simcuda={count}"
     elif capacity is not None or profile not in (None, machine.profile.name):
-        missing = "another capacity or profile is needed; run this test without --simcuda"
+        missing = (
+            "another capacity or profile is needed; run this test without --simcuda"
+        )
     else:
         return None
     return f"{SESSION} simulates {there} x {machine.profile.name}: {missing}"
@@ -234,7 +252,9 @@ def _opened(
         compiler = Compiler(machine, patches, compile)
         compiler.install()
         threads.install(patches)
-        open_devices = partial(device, count, profile=profile, capacity=capacity, compile=compile)
+        open_devices = partial(
+            device, count, profile=profile, capacity=capacity, compile=compile
+        )
         children = Children(machine.ledger, open_devices)
         children.install(patches)
         stack.callback(children.close)
@@ -244,7 +264,9 @@ def _opened(
         stack.enter_context(patches.followed())
         stack.enter_context(listening(forking, dispatcher))
         stack.enter_context(
-            refusals.torch_imports_outside(patches, partial(refusals.imported, patches), compiler.imported)
+            refusals.torch_imports_outside(
+                patches, partial(refusals.imported, patches), compiler.imported
+            )
         )
         torch.get_device_module.cache_clear()
         simulated = SimulatedCuda(machine, children, is_session)
@@ -252,11 +274,15 @@ def _opened(
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
         # Last of all: what was made on the way here is not the user's.
-        stack.enter_context(dispatch_key.watched_by(dispatcher, views=bool(operations_noted)))
+        stack.enter_context(
+            dispatch_key.watched_by(dispatcher, views=bool(operations_noted))
+        )
         yield simulated
 
 
-def _attributed(machine: Machine, run: Callable[..., Any], operation: Any, *how: Any) -> Any:
+def _attributed(
+    machine: Machine, run: Callable[..., Any], operation: Any, *how: Any
+) -> Any:
     with machine.ledger.attributed_to(f"{operation.namespace}.{operation.__name__}"):
         return run(operation, *how)
 
@@ -302,5 +328,9 @@ def _start_real_cuda() -> None:
     # C++ asks for CUDA to be initialized once in a process, and the simulation has answered that.
     if not torch._C._has_cuda:
         _say_that_cuda_is_missing()
-    elif not _ending_processes and torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
+    elif (
+        not _ending_processes
+        and torch.cuda.is_available()
+        and not torch.cuda._is_in_bad_fork()
+    ):
         torch.cuda.init()  # type: ignore[no-untyped-call]  # has no annotations

@@ -17,7 +17,12 @@ from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import last_author
 from finding_tickets.ground.statements import Statement
 from finding_tickets.register.budgets import Allowance, Budget, Law
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_file_of, config_from
+from finding_tickets.register.config import (
+    CONFIG_FILE,
+    PROJECT_FILE,
+    config_file_of,
+    config_from,
+)
 
 # How many times what is used a limit of memory is, so that another small tensor does not exceed it.
 ROOM = 1.05
@@ -28,7 +33,9 @@ def first_budget(judged: Judged, root: Path) -> Budget:
     budget = judged.budget
     allow = []
     for statement in judged.statements():
-        if judged.counts(statement, "syncs") and any(judged.values("syncs", 0, statement)):
+        if judged.counts(statement, "syncs") and any(
+            judged.values("syncs", 0, statement)
+        ):
             allow.append(_allow(judged, statement, root))
             judged.allowed[statement] = allow[-1]
     limits: dict[str, Law] = {}
@@ -51,7 +58,9 @@ def add_budget(root: Path, budget: Budget, *, dry_run: bool) -> tuple[str, str]:
     def append(data: bytes) -> bytes:
         gap = b"\n" if data.endswith(b"\n") else b"\n\n"
         added = data + (gap if data else b"") + text.encode()
-        if budget.name not in [each.name for each in config_from(root, {file: added}).budgets]:
+        if budget.name not in [
+            each.name for each in config_from(root, {file: added}).budgets
+        ]:
             raise BadDataError("no table can be added at the end", file=file)
         return added
 
@@ -93,9 +102,13 @@ def _as_toml(budget: Budget, header: str) -> str:
         if value := getattr(budget, key):
             lines.append(f"{key} = {json.dumps(value)}")
     if budget.sweep:
-        sweep = ", ".join(f"{name} = {list(values)}" for name, values in budget.sweep.items())
+        sweep = ", ".join(
+            f"{name} = {list(values)}" for name, values in budget.sweep.items()
+        )
         lines.append(f"sweep = {{{sweep}}}")
-    limits = ", ".join(f"{metric} = {json.dumps(law)}" for metric, law in budget.max.items())
+    limits = ", ".join(
+        f"{metric} = {json.dumps(law)}" for metric, law in budget.max.items()
+    )
     lines.append(f"max = {{{limits}}}")
     for allowance in budget.allow:
         lines += ["", f"[[{header}.allow]]"]

@@ -43,9 +43,15 @@ class Spending:
     """Everything that the target of a budget cost. With ``trouble`` it could not be measured."""
 
     costs: list[Cost] = field(default_factory=list)
-    repeated: set[Statement] = field(default_factory=set)  # those that may run more than once
-    largest: dict[Statement, int] = field(default_factory=dict)  # bytes of the largest request
-    regions: dict[Statement, str] = field(default_factory=dict)  # what waits in one, with its reason
+    repeated: set[Statement] = field(
+        default_factory=set
+    )  # those that may run more than once
+    largest: dict[Statement, int] = field(
+        default_factory=dict
+    )  # bytes of the largest request
+    regions: dict[Statement, str] = field(
+        default_factory=dict
+    )  # what waits in one, with its reason
     device: str = ""
     trouble: str = ""
 
@@ -64,14 +70,18 @@ def measure(
                 work_tree=str(settings.root),
                 kind=command["kind"],
                 target=fill_template(command["target"], at),
-                arguments=[fill_template(argument, at) for argument in command["arguments"]],
+                arguments=[
+                    fill_template(argument, at) for argument in command["arguments"]
+                ],
                 sweep=[at] if at else [],
                 within=budget.within,
                 stated=f"budget {budget.name}",
                 meter=settings.meter,
                 own_lines=True,
             )
-            tasks[budget.name, place] = settings.task(RUN, job, code=code, copied=code != settings.root)
+            tasks[budget.name, place] = settings.task(
+                RUN, job, code=code, copied=code != settings.root
+            )
     outcomes = dict(isolation.run(tasks))
     spent = []
     for budget in budgets:
@@ -90,23 +100,34 @@ def _collect(budget: Budget, code: Path, outcomes: Iterable[TaskOutcome]) -> Spe
     differ = [site for site in {*runs[0].sites} ^ {*again.sites} if site[3] in SYNCS]
     if differ:
         file, line, _, what, count = min(differ)
-        raise CannotMeasureError(f"{VARYING}: {what} at {file}:{line}, {count} in one of two runs")
+        raise CannotMeasureError(
+            f"{VARYING}: {what} at {file}:{line}, {count} in one of two runs"
+        )
     for at, run in zip(budget.points, runs, strict=True):
         if run.error or run.unknown:
-            reason = run.error or f"uses operations of unknown cost: {', '.join(run.unknown)}"
-            raise CannotMeasureError(f"{' '.join(f'{name}={at[name]}' for name in at)} {reason}".strip())
+            reason = (
+                run.error
+                or f"uses operations of unknown cost: {', '.join(run.unknown)}"
+            )
+            raise CannotMeasureError(
+                f"{' '.join(f'{name}={at[name]}' for name in at)} {reason}".strip()
+            )
         spending.device = f"{run.meter} {run.device}"
         order = run.order or [0]
         for place, cost in enumerate(run.calls or [run]):
             places = [number for number, kind in enumerate(order) if kind == place]
             counts = _count(cost, code, spending.regions)
             modelled = frozenset(cost.ranges)
-            spending.costs.append(Cost({**at, CALLS: len(order)}, places, cost.metrics, modelled, counts))
+            spending.costs.append(
+                Cost({**at, CALLS: len(order)}, places, cost.metrics, modelled, counts)
+            )
         for file, line, function in run.repeated:
             spending.repeated.add(find_statement(code, file, line, function))
         for file, line, function, nbytes in run.largest:
             statement = find_statement(code, file, line, function)
-            spending.largest[statement] = max(nbytes, spending.largest.get(statement, 0))
+            spending.largest[statement] = max(
+                nbytes, spending.largest.get(statement, 0)
+            )
     return spending
 
 

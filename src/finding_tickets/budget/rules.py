@@ -12,7 +12,11 @@ from finding_tickets.claims.check import at_text
 from finding_tickets.claims.language import evaluate, parse_expression, variables
 from finding_tickets.claims.laws import fit
 from finding_tickets.claims.metrics import OF_STATEMENTS
-from finding_tickets.ground.statements import Statement, equal_statements, match_statements
+from finding_tickets.ground.statements import (
+    Statement,
+    equal_statements,
+    match_statements,
+)
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.budgets import CALLS, LOOPS, Allowance, Budget, Law
@@ -62,14 +66,20 @@ class Judged:
         """Return True if the statement counts towards the limit of a metric."""
         if metric == "hazards":
             return True
-        is_set_up = self.budget.only == LOOPS and statement not in self.spending.repeated
+        is_set_up = (
+            self.budget.only == LOOPS and statement not in self.spending.repeated
+        )
         return statement not in self.allowed and not is_set_up
 
     def statements(self) -> list[Statement]:
         """Return every statement that cost something, by its place."""
-        return sorted({statement for cost in self.spending.costs for statement in cost.counts})
+        return sorted(
+            {statement for cost in self.spending.costs for statement in cost.counts}
+        )
 
-    def values(self, metric: str, law: Law, statement: Statement | None = None) -> tuple[int, ...]:
+    def values(
+        self, metric: str, law: Law, statement: Statement | None = None
+    ) -> tuple[int, ...]:
         """Return the cost at each point, of a statement or of all that count.
 
         The most expensive call decides, or all calls if the law names their number.
@@ -111,7 +121,9 @@ class Judged:
     def law_of(self, values: Sequence[int]) -> str:
         """Return the values as a law in the variables of the sweep, or a description."""
         points = self.budget.points
-        return str(fit(points, values, points)) if len(set(values)) > 1 else str(values[0])
+        return (
+            str(fit(points, values, points)) if len(set(values)) > 1 else str(values[0])
+        )
 
 
 def judge(budget: Budget, spending: Spending, root: Path) -> Judged:
@@ -119,9 +131,13 @@ def judge(budget: Budget, spending: Spending, root: Path) -> Judged:
     judged = Judged(budget, spending, root)
     if spending.trouble:
         return judged
-    waits = [each for each in judged.statements() if any(judged.values("syncs", 0, each))]
+    waits = [
+        each for each in judged.statements() if any(judged.values("syncs", 0, each))
+    ]
     judged.allowed = match_allowances(budget.allow, waits, root)
-    judged.unused = [each for each in budget.allow if each not in judged.allowed.values()]
+    judged.unused = [
+        each for each in budget.allow if each not in judged.allowed.values()
+    ]
     for metric, law in {"hazards": 0, **budget.max}.items():
         _judge_metric(judged, metric, law)
     for statement, allowance in judged.allowed.items():
@@ -129,7 +145,9 @@ def judge(budget: Budget, spending: Spending, root: Path) -> Judged:
             values = judged.values("syncs", allowance.law, statement)
             if worst := judged.worst(values, allowance.law):
                 message = f"waits {worst[0]} times{worst[1]}, {allowance.owner} allowed {allowance.law}"
-                judged.excesses.append(Excess(statement, "syncs", allowance.law, message, values))
+                judged.excesses.append(
+                    Excess(statement, "syncs", allowance.law, message, values)
+                )
     return judged
 
 
@@ -144,7 +162,9 @@ def match_allowances(
     matched = match_statements(known, statements, root)
     allowed = {statement: allowances[place] for statement, place in matched.items()}
     for place, old in enumerate(known):
-        is_there = place in matched.values() or equal_statements(root, old.file, old.function, old.code)
+        is_there = place in matched.values() or equal_statements(
+            root, old.file, old.function, old.code
+        )
         for statement in statements:
             if not is_there and statement not in allowed and statement.is_beside(old):
                 allowed[statement] = allowances[place]
@@ -163,20 +183,29 @@ def problems(judged: Judged, file: str) -> Iterator[Problem]:
     for statement, messages in by_statement.items():
         said = "; ".join(dict.fromkeys(messages))
         if statement:
-            said, hint = f"{said}: {statement.code}", f"wait less, or allow the statement in {file}"
+            said, hint = (
+                f"{said}: {statement.code}",
+                f"wait less, or allow the statement in {file}",
+            )
             yield problem_of(name, EXCEEDED, statement.file, statement.line, said, hint)
         else:
             yield problem_of(name, EXCEEDED, file, line, said)
     for allowance in judged.unused:
         said = f"nothing waits at {allowance}"
-        yield problem_of(name, UNUSED, file, allowance.line, said, "remove the allowance")
+        yield problem_of(
+            name, UNUSED, file, allowance.line, said, "remove the allowance"
+        )
 
 
-def problem_of(name: str, rule: str, file: str, line: int, message: str, hint: str | None = None) -> Problem:
+def problem_of(
+    name: str, rule: str, file: str, line: int, message: str, hint: str | None = None
+) -> Problem:
     """Return a problem of the budget called ``name``."""
     level = Level.WARNING if rule == UNUSED else Level.ERROR
     text = f"budget {name}: {message}"
-    return Problem(level=level, rule=rule, file=file, line=line or 1, message=text, hint=hint)
+    return Problem(
+        level=level, rule=rule, file=file, line=line or 1, message=text, hint=hint
+    )
 
 
 def _judge_metric(judged: Judged, metric: str, law: Law) -> None:
@@ -184,12 +213,16 @@ def _judge_metric(judged: Judged, metric: str, law: Law) -> None:
     costs = judged.spending.costs
     if any(metric not in cost.metrics for cost in costs):
         if metric in judged.budget.max:
-            judged.spending.trouble = f"{metric} is not counted on {judged.spending.device}"
+            judged.spending.trouble = (
+                f"{metric} is not counted on {judged.spending.device}"
+            )
         return
     values = judged.values(metric, law)
     worst = judged.worst(values, law)
     mark = "~" if any(metric in cost.modelled for cost in costs) else ""
-    judged.rows.append(Row(metric, str(law), values, mark + judged.law_of(values), worst is None))
+    judged.rows.append(
+        Row(metric, str(law), values, mark + judged.law_of(values), worst is None)
+    )
     if worst is None:
         return
     said = f"{metric}: {mark}{worst[0]}{worst[1]}, at most {law} allowed"
@@ -205,7 +238,11 @@ def _statements_behind(judged: Judged, whole: Excess) -> Iterator[Excess]:
             if judged.counts(statement, whole.metric) and any(own):
                 part = "" if own == whole.values else f", here {judged.law_of(own)}"
                 if whole.metric == "hazards":
-                    raced = [each for each in judged.statements() if any(judged.values(RACED, 0, each))]
+                    raced = [
+                        each
+                        for each in judged.statements()
+                        if any(judged.values(RACED, 0, each))
+                    ]
                     part += unordered_text([f"{each}: {each.code}" for each in raced])
                 message = whole.message + part
                 yield replace(whole, statement=statement, message=message, values=own)

@@ -72,7 +72,9 @@ def located(claim: str, line: int) -> Iterator[None]:
     try:
         yield
     except ExpressionError as error:
-        raise BadDataError(f"claim {claim}: {error.message}", line=line, hint=error.hint) from None
+        raise BadDataError(
+            f"claim {claim}: {error.message}", line=line, hint=error.hint
+        ) from None
 
 
 def check_counts(
@@ -88,7 +90,10 @@ def check_counts(
     Counts that contain modelled numbers have ``ranges``. The counts decide the outcome; it is marked as
     modelled unless it is the same in the whole range.
     """
-    condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
+    condition, found = (
+        parse_condition(value),
+        fit(points, counts, sweep, is_ending=metric in ENDINGS),
+    )
     # People must see that a law was fitted to a part of the sweep.
     covered = coverage(len(points), len(sweep))
     is_sure = False
@@ -98,7 +103,11 @@ def check_counts(
         if law is None:
             return Checked(None, f"the sweep cannot tell: {found}{covered}")
         beyond = undominated(law, *condition.sides)
-        excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
+        excess = (
+            f", in which {' and '.join(beyond)} is not bounded by the class"
+            if beyond
+            else ""
+        )
         checked = Checked(not beyond, f"{found}{excess}{covered}")
     else:
         measured = str(found) if min(counts) < max(counts) else span(counts)
@@ -109,9 +118,16 @@ def check_counts(
             wrong.append(f"{at_text(at)}: {count}")
             if count <= max(evaluate(side, at) for side in condition.sides):
                 below.append(wrong[-1])
-        checked = Checked(not wrong, measured + covered, tuple(wrong), below=tuple(below))
-        bounds = (each or (count, count) for each, count in zip(ranges, counts, strict=False))
-        outcomes = [outcome(condition, *each, at) for each, at in zip(bounds, points, strict=False)]
+        checked = Checked(
+            not wrong, measured + covered, tuple(wrong), below=tuple(below)
+        )
+        bounds = (
+            each or (count, count) for each, count in zip(ranges, counts, strict=False)
+        )
+        outcomes = [
+            outcome(condition, *each, at)
+            for each, at in zip(bounds, points, strict=False)
+        ]
         is_sure = all(outcomes) if checked.holds else False in outcomes
     if not any(ranges):
         return checked
@@ -120,7 +136,9 @@ def check_counts(
     return replace(checked, measured=measured, modelled=bool(note))
 
 
-def outcome(condition: ClaimCondition, low: int, high: int | None, at: At) -> bool | None:
+def outcome(
+    condition: ClaimCondition, low: int, high: int | None, at: At
+) -> bool | None:
     """Return True if all numbers from ``low`` to ``high`` meet a condition, False if none do, else None.
 
     Without ``high`` the numbers have no end. Raises what ``evaluate`` raises.
@@ -130,12 +148,16 @@ def outcome(condition: ClaimCondition, low: int, high: int | None, at: At) -> bo
         return None if met is None else not met
     ends = [
         satisfied(condition, low, at),
-        condition.relation in {">", ">="} if high is None else satisfied(condition, high, at),
+        condition.relation in {">", ">="}
+        if high is None
+        else satisfied(condition, high, at),
     ]
     # Numbers may have both ends outside of a claimed range, and others inside.
     first, *_, last = [evaluate(side, at) for side in condition.sides] * 2
     is_range = condition.relation in {RANGE, "=="}
-    is_outside = (high is not None and high < first) or low > last if is_range else not any(ends)
+    is_outside = (
+        (high is not None and high < first) or low > last if is_range else not any(ends)
+    )
     return False if is_outside else True if all(ends) else None
 
 
@@ -154,7 +176,9 @@ def undominated(law: str, growth: Expression) -> list[str]:
     return [
         _text(term)
         for term in _monomials(parse_expression(law))
-        if not any(all(power <= bound.get(name, 0) for name, power in term) for bound in bounds)
+        if not any(
+            all(power <= bound.get(name, 0) for name, power in term) for bound in bounds
+        )
     ]
 
 
@@ -168,16 +192,26 @@ def _monomials(expression: Expression) -> list[Monomial]:
             found = [frozenset()]
         case Call("*", (left, right)):
             # Each side is reduced first: most terms of a product of sums occur many times.
-            ones, others = ([Counter(dict(each)) for each in _monomials(side)] for side in (left, right))
-            found = [frozenset((one + other).items()) for one in ones for other in others]
+            ones, others = (
+                [Counter(dict(each)) for each in _monomials(side)]
+                for side in (left, right)
+            )
+            found = [
+                frozenset((one + other).items()) for one in ones for other in others
+            ]
         case Call("/", (left, _)):
             found = _monomials(left)
         case Call("log2", (argument,)):
-            found = [frozenset({(f"log2({_text(part)})", 1)}) for part in _monomials(argument)]
+            found = [
+                frozenset({(f"log2({_text(part)})", 1)})
+                for part in _monomials(argument)
+            ]
         case Call(_, arguments):
             found = [part for argument in arguments for part in _monomials(argument)]
     return list(dict.fromkeys(found))
 
 
 def _text(monomial: Monomial) -> str:
-    return "*".join(name for name, power in sorted(monomial) for _ in range(power)) or "1"
+    return (
+        "*".join(name for name, power in sorted(monomial) for _ in range(power)) or "1"
+    )

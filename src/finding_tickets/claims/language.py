@@ -170,10 +170,14 @@ def evaluate(expression: Expression, at: Mapping[str, int]) -> Fraction:
             try:
                 return Fraction(CALLS[name](*values))
             except ZeroDivisionError:
-                raise ExpressionError(f"division by zero in {values[0]} {name} 0") from None
+                raise ExpressionError(
+                    f"division by zero in {values[0]} {name} 0"
+                ) from None
 
 
-def satisfied(condition: ClaimCondition, measured: int | Fraction, at: Mapping[str, int]) -> bool:
+def satisfied(
+    condition: ClaimCondition, measured: int | Fraction, at: Mapping[str, int]
+) -> bool:
     """Return True if a value meets a condition at a point; raises like ``evaluate``. No growth classes."""
     value, sides = Fraction(measured), [evaluate(side, at) for side in condition.sides]
     if condition.relation == RANGE:
@@ -196,7 +200,9 @@ def check_variables(node: Expression | ClaimCondition, known: Iterable[str]) -> 
     names = list(known)
     for variable in variables(node):
         if variable.name not in names:
-            message = f"unknown variable '{variable.name}' at column {variable.position + 1}"
+            message = (
+                f"unknown variable '{variable.name}' at column {variable.position + 1}"
+            )
             raise ExpressionError(message, hint=suggest(variable.name, names))
 
 
@@ -221,7 +227,9 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_TEXT:
-            raise ExpressionError(f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are read")
+            raise ExpressionError(
+                f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are read"
+            )
         self._text = text
         # The last one is the end.
         self._tokens = []
@@ -255,7 +263,9 @@ class _Parser:
         # Recursion ends here and not where Python's stack does.
         self._depth += 1
         if self._depth > DEEPEST_NESTING:
-            raise ExpressionError(f"'{self._text}' nests more than {DEEPEST_NESTING} levels deep")
+            raise ExpressionError(
+                f"'{self._text}' nests more than {DEEPEST_NESTING} levels deep"
+            )
         if self._accept("-"):
             factor: Expression = Call("*", (Number(Fraction(-1)), self._factor()))
         elif self._accept("("):
@@ -276,12 +286,16 @@ class _Parser:
             # Never by way of a float, which 0.1 is not exactly.
             value = Fraction(token.text.replace("_", ""))
             if max(value.numerator, value.denominator) > LARGEST_NUMBER:
-                raise ExpressionError(f"the number at column {column} has too many digits")
+                raise ExpressionError(
+                    f"the number at column {column} has too many digits"
+                )
             return Number(value)
         if self._tokens[0].text != "(":
             return Variable(token.text, token.position)
         if token.text not in FUNCTIONS:
-            message = f"unknown function '{token.text}' at column {column} of '{self._text}'"
+            message = (
+                f"unknown function '{token.text}' at column {column} of '{self._text}'"
+            )
             raise ExpressionError(message, hint=suggest(token.text, list(FUNCTIONS)))
         self._expect("(")
         arguments = [self.expression()]
@@ -297,11 +311,12 @@ class _Parser:
             return None
         self._tokens.pop(0)
         if self._in_growth:
-            is_no_size = token.kind == "number" and ("." in token.text or not token.text.strip("0_"))
+            is_no_size = token.kind == "number" and (
+                "." in token.text or not token.text.strip("0_")
+            )
             if is_no_size or token.text in _NOT_IN_GROWTH:
-                message = (
-                    f"'{token.text}' at column {token.position + 1} of '{self._text}' has no place in O(...)"
-                )
+                where = f"at column {token.position + 1} of '{self._text}'"
+                message = f"'{token.text}' {where} has no place in O(...)"
                 hint = "a class is made of sums, products, max, ceil, log2, variables and positive integers"
                 raise ExpressionError(message, hint=hint)
         return token

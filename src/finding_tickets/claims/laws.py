@@ -87,7 +87,10 @@ class CountedRun:
         # This run may have more metrics, which were traced.
         for metric, value in again.metrics.items():
             if value != self.metrics.get(metric) and metric != DEPENDS_ON_CACHE:
-                places = sorted(self.sites.keys() | again.sites.keys(), key=lambda place: place[3] != metric)
+                places = sorted(
+                    self.sites.keys() | again.sites.keys(),
+                    key=lambda place: place[3] != metric,
+                )
                 where = (
                     f"{place[0]}:{place[1]}"
                     for place in places
@@ -98,7 +101,9 @@ class CountedRun:
         return None
 
 
-def join_ranges(runs: Sequence[CountedRun], join: Callable[[str, Iterable[int]], int]) -> dict[str, Range]:
+def join_ranges(
+    runs: Sequence[CountedRun], join: Callable[[str, Iterable[int]], int]
+) -> dict[str, Range]:
     """Join the ranges of several runs: ``join`` makes one number of a metric from one of each run."""
     joined: dict[str, Range] = {}
     for name in dict.fromkeys(name for run in runs for name in run.ranges):
@@ -167,7 +172,9 @@ class Sum:
     @property
     def length(self) -> int:
         """The length of the description; a minus costs 1 and a fraction 2 on top of the terms."""
-        extra = ((factor < 0) + 2 * (factor.denominator > 1) for factor in self.coefficients)
+        extra = (
+            (factor < 0) + 2 * (factor.denominator > 1) for factor in self.coefficients
+        )
         return sum(term.length for term in self.terms) + sum(extra)
 
     def __str__(self) -> str:
@@ -176,7 +183,11 @@ class Sum:
         parts = zip(self.terms, self.coefficients, strict=True)
         for term, factor in sorted(parts, key=lambda part: not part[0].variables):
             size = "" if abs(factor) == 1 else f"{abs(factor)}*"
-            texts.append(f"{'-' * (factor < 0)}{size}{term.text}" if term.variables else str(factor))
+            texts.append(
+                f"{'-' * (factor < 0)}{size}{term.text}"
+                if term.variables
+                else str(factor)
+            )
         return " + ".join(texts).replace("+ -", "- ")
 
 
@@ -187,7 +198,13 @@ def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, A
         "laws": {name: fit.law for name, fit in fits.items() if fit.law},
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
         "samples": [
-            {"at": run.at, "metrics": run.metrics, "error": run.error, "ranges": run.ranges} for run in runs
+            {
+                "at": run.at,
+                "metrics": run.metrics,
+                "error": run.error,
+                "ranges": run.ranges,
+            }
+            for run in runs
         ],
         "sites": [
             dict(zip(SITE, place, strict=True)) | {"law": fit.law, "growth": fit.growth}
@@ -205,10 +222,16 @@ def fit_metrics(runs: Sequence[CountedRun]) -> dict[str, Fit]:
     fits = {}
     for metric in METRICS:
         is_ending = metric in ENDINGS
-        having = [run for run in runs if metric in run.metrics and (is_ending or run.error is None)]
+        having = [
+            run
+            for run in runs
+            if metric in run.metrics and (is_ending or run.error is None)
+        ]
         if having:
             values = [run.metrics[metric] for run in having]
-            fits[metric] = fit([run.at for run in having], values, sweep, is_ending=is_ending)
+            fits[metric] = fit(
+                [run.at for run in having], values, sweep, is_ending=is_ending
+            )
     return fits
 
 
@@ -218,11 +241,18 @@ def fit_sites(runs: Sequence[CountedRun]) -> dict[Place, Fit]:
     done = [run for run in runs if run.error is None]
     points, sweep = [run.at for run in done], [run.at for run in runs]
     places = sorted({place for run in done for place in run.sites})
-    return {place: fit(points, [run.sites.get(place, 0) for run in done], sweep) for place in places}
+    return {
+        place: fit(points, [run.sites.get(place, 0) for run in done], sweep)
+        for place in places
+    }
 
 
 def fit(
-    points: Sequence[Sizes], values: Sequence[int], sweep: Sequence[Sizes], *, is_ending: bool = False
+    points: Sequence[Sizes],
+    values: Sequence[int],
+    sweep: Sequence[Sizes],
+    *,
+    is_ending: bool = False,
 ) -> Fit:
     """The law of a metric with ``values`` at ``points`` of a sweep, or else its rivals or its range.
 
@@ -233,8 +263,13 @@ def fit(
         if is_ending:
             expression = parse_expression(law)
             names = {variable.name for variable in variables(expression)}
-            extremes = [{min(at[name] for at in sweep), max(at[name] for at in sweep)} for name in names]
-            corners = (dict(zip(names, corner, strict=True)) for corner in product(*extremes))
+            extremes = [
+                {min(at[name] for at in sweep), max(at[name] for at in sweep)}
+                for name in names
+            ]
+            corners = (
+                dict(zip(names, corner, strict=True)) for corner in product(*extremes)
+            )
             # A law that is neither 0 nor 1 at some sizes within the sweep is a coincidence.
             if not all(evaluate(expression, at) in {0, 1} for at in corners):
                 continue
@@ -250,7 +285,9 @@ def fit(
     return special or Fit(None, f"no law, {span(values)}")
 
 
-def _special_case(points: Sequence[Sizes], values: Sequence[int], sweep: Sequence[Sizes]) -> Fit | None:
+def _special_case(
+    points: Sequence[Sizes], values: Sequence[int], sweep: Sequence[Sizes]
+) -> Fit | None:
     """Name the size 0 or 1 of a variable at which alone a law does not hold; None where there is none."""
     # The search takes long with many variables; a verifier that has them can state its special cases.
     if len(points[0]) > MOST_VARIABLES_OF_SPECIAL_CASES:
@@ -259,19 +296,32 @@ def _special_case(points: Sequence[Sizes], values: Sequence[int], sweep: Sequenc
         for size in (0, 1):
             others = [row for row, point in enumerate(points) if point[name] != size]
             # What is left must show how the metric grows with this very variable.
-            if len(others) == len(points) or len({points[row][name] for row in others}) < FEWEST_VALUES:
+            if (
+                len(others) == len(points)
+                or len({points[row][name] for row in others}) < FEWEST_VALUES
+            ):
                 continue
             rest = [at for at in sweep if at[name] != size]
-            laws = identify([points[row] for row in others], [values[row] for row in others], rest)
+            laws = identify(
+                [points[row] for row in others], [values[row] for row in others], rest
+            )
             if len(laws) == 1:
-                there = [value for point, value in zip(points, values, strict=True) if point[name] == size]
-                return Fit(None, f"{laws[0]}, but {span(there)} at {name}={size}", laws[0])
+                there = [
+                    value
+                    for point, value in zip(points, values, strict=True)
+                    if point[name] == size
+                ]
+                return Fit(
+                    None, f"{laws[0]}, but {span(there)} at {name}={size}", laws[0]
+                )
     return None
 
 
 def span(values: Sequence[int]) -> str:
     """The smallest and the largest value: ``0..33``, or ``7`` where they are equal."""
-    return f"{min(values)}..{max(values)}" if min(values) < max(values) else str(values[0])
+    return (
+        f"{min(values)}..{max(values)}" if min(values) < max(values) else str(values[0])
+    )
 
 
 def identify(
@@ -290,14 +340,18 @@ def identify(
     if len(distinct) <= SPARE_POINTS:
         return ()
     every = points if sweep is None else sweep
-    flags = frozenset(name for name in points[0] if {point[name] for point in every} == {0, 1})
+    flags = frozenset(
+        name for name in points[0] if {point[name] for point in every} == {0, 1}
+    )
     given = (tuple(distinct), tuple(distinct.values()), flags)
     # Two branches often fit by chance, so they are tried only if no sum fits.
     return _sum_laws(*given) or _max_laws(*given)
 
 
 @_keep_laws
-def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
+def _sum_laws(
+    points: tuple[Point, ...], values: Column, flags: frozenset[str]
+) -> tuple[str, ...]:
     """The shortest sums that fit, if the sweep determines all of them."""
     if len(set(values)) <= 1:
         return (str(values[0]),) if len(values) > SPARE_POINTS else ()
@@ -319,7 +373,9 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
             for chosen in product(*[known[columns[i]] for i in hit]):
                 if sum([term.length for term in chosen]) > least:
                     continue
-                law = Sum(chosen, _solve([term.column for term in chosen], values) or ())
+                law = Sum(
+                    chosen, _solve([term.column for term in chosen], values) or ()
+                )
                 if law.coefficients and law.is_plausible:
                     found.append(law)
                     least = min(least, law.length)
@@ -344,7 +400,9 @@ def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
         # The sweep says nothing about a term that is 0 at every point.
         if divisor := gcd(*term.column):
             divisor = divisor if next(filter(None, term.column)) > 0 else -divisor
-            group = groups.setdefault(tuple([value // divisor for value in term.column]), [])
+            group = groups.setdefault(
+                tuple([value // divisor for value in term.column]), []
+            )
             if not group or group[0].length == term.length:
                 group.append(term)
     return groups
@@ -358,8 +416,12 @@ def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
     for name, column in columns.items():
         yield Term(name, VARIABLE_LENGTH, column, (name,))
     for name, column in columns.items():
-        yield Term(f"min(1, {name})", 3, tuple(min(1, value) for value in column), (name,))
-    for (left, first), (right, second) in combinations_with_replacement(columns.items(), 2):
+        yield Term(
+            f"min(1, {name})", 3, tuple(min(1, value) for value in column), (name,)
+        )
+    for (left, first), (right, second) in combinations_with_replacement(
+        columns.items(), 2
+    ):
         products = tuple(map(mul, first, second))
         yield Term(f"{left}*{right}", 4, products, (left, right))
     for name, column in columns.items():
@@ -384,7 +446,9 @@ def _shadow(column: Column) -> Column:
     return tuple(shadow)
 
 
-def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> list[tuple[int, ...]]:
+def _dependent(
+    shadows: Sequence[Column | None], size: int, offset: int = 0
+) -> list[tuple[int, ...]]:
     """Return the index sets, from ``offset``, of ``size`` shadows that depend on one another."""
     if size == 1:
         return [(i,) for i, shadow in enumerate(shadows, offset) if shadow is None]
@@ -415,11 +479,15 @@ def _parallel(shadows: Sequence[Column | None], offset: int) -> list[tuple[int, 
     return pairs
 
 
-def _divide_out(direction: Column, shadows: Iterable[Column | None]) -> list[Column | None]:
+def _divide_out(
+    direction: Column, shadows: Iterable[Column | None]
+) -> list[Column | None]:
     """Remove from each shadow its part in a direction: one number less; None if nothing is left."""
     pivot, leading = next((i, value) for i, value in enumerate(direction) if value)
     inverse = _inverses()[leading]
-    parts = [(i, value * inverse % PRIME) for i, value in enumerate(direction) if i != pivot]
+    parts = [
+        (i, value * inverse % PRIME) for i, value in enumerate(direction) if i != pivot
+    ]
     left: list[Column | None] = []
     for shadow in shadows:
         rest: Column = ()
@@ -439,7 +507,9 @@ def _inverses() -> list[int]:
     return found
 
 
-def _solve(columns: Sequence[Sequence[int]], target: Sequence[int]) -> tuple[Fraction, ...] | None:
+def _solve(
+    columns: Sequence[Sequence[int]], target: Sequence[int]
+) -> tuple[Fraction, ...] | None:
     """The only coefficients with which the columns sum up to ``target``; None where none or many do."""
     unknowns = len(columns)
     rows = [list(row) for row in zip(*columns, target, strict=True)]
@@ -461,13 +531,22 @@ def _solve(columns: Sequence[Sequence[int]], target: Sequence[int]) -> tuple[Fra
     return tuple([Fraction(row[-1], row[i]) for i, row in enumerate(rows[:unknowns])])
 
 
-def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> bool:
+def _is_determined(
+    law: Sum, points: tuple[Point, ...], values: Column, flags: frozenset[str]
+) -> bool:
     """Return True if a sweep has enough points for a law and enough values to prove each slope."""
     terms = law.terms
     # A column that is flat except for one step fits many values by chance.
-    flat = any(term.is_step or (term.variables and len(set(term.column)) == 2) for term in terms)
-    is_complex = len(terms) == max(SHORTEST_SUM) or (flat and (len(terms) > 1 or terms[0].is_step))
-    if len(values) < len(terms) + (SPARE_POINTS_OF_COMPLEX if is_complex else SPARE_POINTS):
+    flat = any(
+        term.is_step or (term.variables and len(set(term.column)) == 2)
+        for term in terms
+    )
+    is_complex = len(terms) == max(SHORTEST_SUM) or (
+        flat and (len(terms) > 1 or terms[0].is_step)
+    )
+    if len(values) < len(terms) + (
+        SPARE_POINTS_OF_COMPLEX if is_complex else SPARE_POINTS
+    ):
         return False
     if any(len(set(term.column)) < FEWEST_VALUES for term in terms if term.is_step):
         return False
@@ -488,7 +567,10 @@ def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: f
 def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
     """Return True if the law follows without any one of ``rows``, and so predicts each of them."""
     # Leave one out: a law must not depend on the point that it is to explain.
-    return all(_follows_from(law, values, [i for i in rows if i != left_out]) for left_out in rows)
+    return all(
+        _follows_from(law, values, [i for i in rows if i != left_out])
+        for left_out in rows
+    )
 
 
 def _follows_from(law: Sum, values: Column, rows: Sequence[int]) -> bool:
@@ -498,7 +580,9 @@ def _follows_from(law: Sum, values: Column, rows: Sequence[int]) -> bool:
 
 
 @_keep_laws
-def _max_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
+def _max_laws(
+    points: tuple[Point, ...], values: Column, flags: frozenset[str]
+) -> tuple[str, ...]:
     """The shortest of every ``max`` of two sums that is exact at all points.
 
     Depending on the sizes, one of two phases sets such a peak. A branch never exceeds the metric, and is the
@@ -506,7 +590,9 @@ def _max_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
     """
     terms = [term for group in directions(points).values() for term in group]
     branches = []
-    for law in dict.fromkeys(_lower_bounds([t for t in terms if t.length <= LONGEST_TERM_IN_MAX], values)):
+    for law in dict.fromkeys(
+        _lower_bounds([t for t in terms if t.length <= LONGEST_TERM_IN_MAX], values)
+    ):
         touched = []
         for i, value in enumerate(values):
             predicted = Fraction()
@@ -521,10 +607,18 @@ def _max_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
         # Every point must be explained by one of the branches, and each of them by points of its own.
         if len(left | right) == len(values) and all(
             len(own) > SPARE_POINTS
-            and (str(law),) == _sum_laws(tuple(points[i] for i in own), tuple(values[i] for i in own), flags)
-            for law, own in ((first, sorted(left - right)), (second, sorted(right - left)))
+            and (str(law),)
+            == _sum_laws(
+                tuple(points[i] for i in own), tuple(values[i] for i in own), flags
+            )
+            for law, own in (
+                (first, sorted(left - right)),
+                (second, sorted(right - left)),
+            )
         ):
-            found.append((first.length + second.length + MAX_LENGTH, f"max({first}, {second})"))
+            found.append(
+                (first.length + second.length + MAX_LENGTH, f"max({first}, {second})")
+            )
     return _shortest(found)
 
 
@@ -534,7 +628,9 @@ def _lower_bounds(candidates: Sequence[Term], values: Column) -> Iterator[Sum]:
     Those of two terms equal the metric at two points at least.
     """
     for term in candidates:
-        slope = min([v // c for c, v in zip(term.column, values, strict=True) if c], default=0)
+        slope = min(
+            [v // c for c, v in zip(term.column, values, strict=True) if c], default=0
+        )
         if slope > 0:
             yield Sum((term,), (Fraction(slope),))
     for first, second in combinations(candidates, 2):

@@ -80,7 +80,14 @@ WAITING = frozenset(
     ]
 )
 MEMORY = frozenset(
-    ["peak_bytes", "peak_allocated_bytes", "largest_allocation", "allocations", "retained_bytes", "ooms"]
+    [
+        "peak_bytes",
+        "peak_allocated_bytes",
+        "largest_allocation",
+        "allocations",
+        "retained_bytes",
+        "ooms",
+    ]
 )
 # What a claim may name: a metric, or that a variant returns what another one returns.
 CLAIMABLE = (*DEFINITIONS, "same_result_as")

@@ -65,10 +65,14 @@ def set_values(
     for change in changes:
         key, _, value = change.partition("=")
         if not squeeze(key):
-            raise UsageError(f"{change!r} sets nothing", hint="write key=value, such as severity=P3")
+            raise UsageError(
+                f"{change!r} sets nothing", hint="write key=value, such as severity=P3"
+            )
         values_of.setdefault(squeeze(key), (key.strip().lower(), []))[1].append(value)
     register = load(root)
-    rows = list(dict.fromkeys(register.find_entry(word) for word in words if "=" not in word))
+    rows = list(
+        dict.fromkeys(register.find_entry(word) for word in words if "=" not in word)
+    )
     steps = [set_key(key, values) for key, values in values_of.values()]
     what = f"{', '.join(row.id for row in rows)}: {', '.join(changes)}"
     _edit(register, [(row, steps) for row in rows], what, writing)
@@ -77,7 +81,10 @@ def set_values(
 def tick(
     ticket: Id,
     items: Annotated[
-        list[int], typer.Argument(metavar="N...", min=1, help="Items of the verification checklist, from 1.")
+        list[int],
+        typer.Argument(
+            metavar="N...", min=1, help="Items of the verification checklist, from 1."
+        ),
     ],
     root: Root = HERE,
     undo: Annotated[bool, flag("--undo", "Clear the boxes instead.")] = False,
@@ -102,9 +109,13 @@ def close(
         ),
     ] = None,
     root: Root = HERE,
-    of: Annotated[str | None, option("ID", "The ticket that it is a duplicate of.")] = None,
+    of: Annotated[
+        str | None, option("ID", "The ticket that it is a duplicate of.")
+    ] = None,
     reason: Annotated[str, option("TEXT", "Why, for the record.")] = "",
-    force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
+    force: Annotated[
+        bool, flag("--force", "Close as fixed without a measurement; needs a reason.")
+    ] = False,
     timeout: Timeout = None,
     writing: Writing = WRITING,
 ) -> None:
@@ -115,19 +126,28 @@ def close(
         document = register.document(row)
         keeps = document.remediation and document.remediation.decision == "keep"
         outcome = Outcome.WONT_FIX if keeps else Outcome.FIXED
-    spellings = {each.value: register.config.vocabulary.outcomes.get(each, ()) for each in SETTLED_AS}
+    spellings = {
+        each.value: register.config.vocabulary.outcomes.get(each, ())
+        for each in SETTLED_AS
+    }
     (word,) = words_of("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
     if (wanted is Outcome.DUPLICATE) is not bool(of):
-        raise UsageError("--of names the ticket that a duplicate repeats: --as duplicate --of ID")
+        raise UsageError(
+            "--of names the ticket that a duplicate repeats: --as duplicate --of ID"
+        )
     if force and wanted is not Outcome.FIXED:
-        raise UsageError("--force is for --as fixed alone: nothing else needs a measurement")
+        raise UsageError(
+            "--force is for --as fixed alone: nothing else needs a measurement"
+        )
     if force and not why:
         raise UsageError("--force needs a --reason, which the ticket keeps")
 
     measured = None
     is_open = row.status is None or row.status in UNSETTLED
-    needs_verdict = wanted is Outcome.FIXED and not force and is_open and register.has_verifier(row)
+    needs_verdict = (
+        wanted is Outcome.FIXED and not force and is_open and register.has_verifier(row)
+    )
     if needs_verdict and register.measured(row).verdict in NOT_FRESH:
         from finding_tickets.cli.verify import verify_one
 
@@ -138,7 +158,11 @@ def close(
         # The file may have changed since the index read it: the verdict is of what it says now.
         fresh = Register.of(register.root, register.config, [current])
         found = fresh.measured(fresh.entries[0]).verdict
-        return measured.verdict if writing.dry_run and measured and found in NOT_FRESH else found
+        return (
+            measured.verdict
+            if writing.dry_run and measured and found in NOT_FRESH
+            else found
+        )
 
     original = original_of(row, register.find_entry(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
@@ -163,9 +187,15 @@ def _say_what_is_left(register: Register, row: Entry) -> None:
     done = closed.measured(document).verification
     if done and NOT_COMPARED in done.reason:
         say(f"{row.id}: {NOT_COMPARED}: what the fix returns may be something else")
-    left = [str(number) for number, item in enumerate(document.checklist, 1) if not item.done]
+    left = [
+        str(number)
+        for number, item in enumerate(document.checklist, 1)
+        if not item.done
+    ]
     if left:
-        say(f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}")
+        say(
+            f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}"
+        )
 
 
 def _edit(
@@ -176,10 +206,19 @@ def _edit(
 ) -> None:
     """Make the steps of each document, all or none; print the files that changed, or a dry run's diff."""
     dry_run = writing.dry_run
-    edits = [edit_of(row, register.config.vocabulary, today(), *each) for row, each in steps]
-    changed = [each for each in rewrite(register.root, edits, dry_run=dry_run) if each.old != each.new]
+    edits = [
+        edit_of(row, register.config.vocabulary, today(), *each) for row, each in steps
+    ]
+    changed = [
+        each
+        for each in rewrite(register.root, edits, dry_run=dry_run)
+        if each.old != each.new
+    ]
     if writing.output_format is Format.JSON:
-        items = [{"path": change.path, "diff": change.diff(), "written": not dry_run} for change in changed]
+        items = [
+            {"path": change.path, "diff": change.diff(), "written": not dry_run}
+            for change in changed
+        ]
         write_json("edits", items)
     elif changed:
         write("".join(each.diff() if dry_run else f"{each.path}\n" for each in changed))

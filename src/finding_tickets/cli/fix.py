@@ -18,7 +18,14 @@ from finding_tickets.cli.options import (
     option,
     today,
 )
-from finding_tickets.cli.output import Format, say, style, terminal_size, write, write_json
+from finding_tickets.cli.output import (
+    Format,
+    say,
+    style,
+    terminal_size,
+    write,
+    write_json,
+)
 from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
@@ -29,7 +36,13 @@ from finding_tickets.ground.git import GitError
 from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Remediation, StatementRef, VariantRef
-from finding_tickets.model.vocabulary import ELSEWHERE, OUTCOME, SAME_RESULT, WORKTREE, Verdict
+from finding_tickets.model.vocabulary import (
+    ELSEWHERE,
+    OUTCOME,
+    SAME_RESULT,
+    WORKTREE,
+    Verdict,
+)
 from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
 from finding_tickets.register.entries import entry_of
 from finding_tickets.register.load import Register, load
@@ -65,7 +78,10 @@ def fix(
     ticket: Id,
     root: Root = HERE,
     moved: Annotated[
-        list[str] | None, option("FILE:LINE", "A line of the fix that waits instead, and less (repeatable).")
+        list[str] | None,
+        option(
+            "FILE:LINE", "A line of the fix that waits instead, and less (repeatable)."
+        ),
     ] = None,
     how: Measuring = MEASURING,
     writing: Writing = WRITING,
@@ -86,7 +102,11 @@ def fix(
         raise done.error
     change, shown = trial.change, done.verification
     if writing.output_format is Format.JSON:
-        written = {"path": change.path, "diff": change.diff(), "written": not dry_run} if change else None
+        written = (
+            {"path": change.path, "diff": change.diff(), "written": not dry_run}
+            if change
+            else None
+        )
         verification = shown.model_dump(mode="json") if shown else None
         write_json("fix", [{"edit": written, "verification": verification}])
     elif change and dry_run:
@@ -101,9 +121,15 @@ def fix(
         then = "; change the code, then try again" if is_reproduced else ""
         say(f"{trial.id}: nothing was written{then}")
     elif not dry_run:
-        said = "has the fix and its claims now" if change.old != change.new else "has the fix already"
+        said = (
+            "has the fix and its claims now"
+            if change.old != change.new
+            else "has the fix already"
+        )
         say(f"{trial.id}: {change.path} {said}")
-    return ExitCode.worst(code, code_of(done), ExitCode.OK if change else ExitCode.INCONCLUSIVE)
+    return ExitCode.worst(
+        code, code_of(done), ExitCode.OK if change else ExitCode.INCONCLUSIVE
+    )
 
 
 class FixTrial:
@@ -114,7 +140,12 @@ class FixTrial:
     """
 
     def __init__(
-        self, register: Register, document: Document, moved: Sequence[str] = (), *, dry_run: bool
+        self,
+        register: Register,
+        document: Document,
+        moved: Sequence[str] = (),
+        *,
+        dry_run: bool,
     ) -> None:
         self.id = document.id.value
         self.change: FileChange | None = None
@@ -122,16 +153,24 @@ class FixTrial:
         before = self._before = stated_in(document)
         if not document.remediation or verifier_of(document, register.root) is None:
             hint = f"tickets probe TARGET --for {self.id}, or docs/tickets.md"
-            raise UsageError(f"{self.id} has no Remediation with run or a verifier", hint=hint)
+            raise UsageError(
+                f"{self.id} has no Remediation with run or a verifier", hint=hint
+            )
         self._added = added_variants(self.id, before, register.root)
         claims = before.claims
-        if not before.run and not any(each.variant == FIX and each.metric == SAME_RESULT for each in claims):
+        if not before.run and not any(
+            each.variant == FIX and each.metric == SAME_RESULT for each in claims
+        ):
             claims += (_CLAIM,)
         added = {name: _ref(raw) for name, raw in self._added.items()}
-        self._moved = [_statement(self.id, before, line, register.root) for line in moved]
+        self._moved = [
+            _statement(self.id, before, line, register.root) for line in moved
+        ]
         update = {"variants": {**before.variants, **added}, "claims": claims}
         update["moved"] = (*before.moved, *self._moved)
-        self.document = document.model_copy(update={"remediation": before.model_copy(update=update)})
+        self.document = document.model_copy(
+            update={"remediation": before.model_copy(update=update)}
+        )
 
     def measure(self, isolation: Isolation, settings: Settings) -> Verified:
         """Measure the work tree as the fix. Write the claims that hold for it to the file of the ticket.
@@ -147,7 +186,11 @@ class FixTrial:
         measured, claims = work.measured, work.plan.claims
         # Of a place, what is unchanged still waits: that refuses it.
         is_tried = work.plan.place or not is_unchanged(work)
-        if measured and is_tried and not any(trouble(name, measured, claims) for name in (FOUND, FIX)):
+        if (
+            measured
+            and is_tried
+            and not any(trouble(name, measured, claims) for name in (FOUND, FIX))
+        ):
             self._write_claims(work, measured)
         if self.change is None:
             settings = replace(settings, record=False)
@@ -167,7 +210,9 @@ class FixTrial:
         difference = result_difference(results)
         if reason := difference or find_race(todo.claims, measured):
             hint = "mend the fix; what may differ is named in the Remediation: differs: [NAME]"
-            raise GateError(f"{self.id}: {reason}", hint=hint if difference else "mend the fix")
+            raise GateError(
+                f"{self.id}: {reason}", hint=hint if difference else "mend the fix"
+            )
         values = propose(before.claims, measured)
         tried = {each.id for each in todo.claims if each is _CLAIM}
         for one in results:
@@ -175,10 +220,15 @@ class FixTrial:
                 values[one.metric] = one.claimed
             elif one.id in tried:
                 points = "; ".join(one.counterexamples[:1])
-                say(f"{self.id}: not claimed: {one.id}: {one.measured}{f' ({points})' if points else ''}")
+                say(
+                    f"{self.id}: not claimed: {one.id}: {one.measured}{f' ({points})' if points else ''}"
+                )
         metrics = [name for name in values if name != SAME_RESULT]
         costs = [
-            [[each.metrics.get(name) for name in metrics] for each in measured.variants[variant].samples]
+            [
+                [each.metrics.get(name) for name in metrics]
+                for each in measured.variants[variant].samples
+            ]
             for variant in (FOUND, FIX)
         ]
         if metrics and costs[0] == costs[1]:
@@ -187,7 +237,10 @@ class FixTrial:
                 f"{self.id}: the work tree costs what the code as found does: {what}",
                 hint="change the code, then try again; nothing was written",
             )
-        entries: dict[str, Any] = {"variants": self._added, "claims": {FIX: values} if values else {}}
+        entries: dict[str, Any] = {
+            "variants": self._added,
+            "claims": {FIX: values} if values else {},
+        }
         entries["moved"] = [each.stated for each in self._moved]
         written = self._written({key: each for key, each in entries.items() if each})
         stated = plan(written, self._register.root.resolve())
@@ -201,7 +254,9 @@ class FixTrial:
         vocabulary = self._register.config.vocabulary
         is_own = path == document.path
         if is_own:
-            edit = edit_of(entry_of(document), vocabulary, today(), add_to_remediation(entries))
+            edit = edit_of(
+                entry_of(document), vocabulary, today(), add_to_remediation(entries)
+            )
         else:
             edit = add_to_sidecar(path, entries)
         (self.change,) = rewrite(self._register.root, [edit], dry_run=self._dry_run)
@@ -212,7 +267,9 @@ class FixTrial:
         return document.model_copy(update={"remediation": remediation})
 
 
-def _check_stated(ticket: str, results: Sequence[ClaimResult], measured: MeasuredTicket) -> None:
+def _check_stated(
+    ticket: str, results: Sequence[ClaimResult], measured: MeasuredTicket
+) -> None:
     """Raise GateError if a claim is false: a statement still waits, or a different one waits instead."""
     false = [one for one in results if one.is_surprise and one.id != OUTCOME]
     if not false:
@@ -224,13 +281,19 @@ def _check_stated(ticket: str, results: Sequence[ClaimResult], measured: Measure
     elif all(one.metric == ELSEWHERE for one in false) and others:
         words = " ".join(f"--moved {line}" for line in others)
         hint = (
-            f"nothing was written; if that is part of the fix, and waits less: tickets fix {ticket} {words}"
+            "nothing was written; if that is part of the fix, and waits less: "
+            f"tickets fix {ticket} {words}"
         )
-    said = [one.contradicted or f"{one.id}: claimed {one.claimed}, measured {one.measured}" for one in false]
+    said = [
+        one.contradicted or f"{one.id}: claimed {one.claimed}, measured {one.measured}"
+        for one in false
+    ]
     raise GateError(f"{ticket}: {'; '.join(said)}", hint=hint)
 
 
-def _statement(ticket: str, before: Remediation, place: str, root: Path) -> StatementRef:
+def _statement(
+    ticket: str, before: Remediation, place: str, root: Path
+) -> StatementRef:
     """Return the statement of the work tree at a line.
 
     Raises:
@@ -239,10 +302,17 @@ def _statement(ticket: str, before: Remediation, place: str, root: Path) -> Stat
     file, _, line = place.rpartition(":")
     found = find_statement(root, file, int(line) if line.isdecimal() else 0, "")
     if not before.place:
-        raise UsageError(f"--moved {place}: {ticket} is about no place", hint="docs/tickets.md#a-place")
+        raise UsageError(
+            f"--moved {place}: {ticket} is about no place",
+            hint="docs/tickets.md#a-place",
+        )
     if not found.last_line:
-        raise UsageError(f"--moved {place}: there is no such statement", hint="write FILE:LINE")
-    return StatementRef(file=found.file, function=found.function, code=found.code, line=1)
+        raise UsageError(
+            f"--moved {place}: there is no such statement", hint="write FILE:LINE"
+        )
+    return StatementRef(
+        file=found.file, function=found.function, code=found.code, line=1
+    )
 
 
 def _ref(raw: str) -> VariantRef:
@@ -250,7 +320,9 @@ def _ref(raw: str) -> VariantRef:
     place, _, revision = raw.partition("@")
     module, _, function = place.rpartition(":")
     at = revision if revision != WORKTREE else ""
-    return VariantRef(raw=raw, module=module, function=function, revision=at or None, line=1)
+    return VariantRef(
+        raw=raw, module=module, function=function, revision=at or None, line=1
+    )
 
 
 SHORT = 12
@@ -279,7 +351,9 @@ def added_variants(ticket: str, before: Remediation, root: Path) -> dict[str, st
             added[FOUND] = f"{place}@{commit[:SHORT]}"
     elif before.run or not (FIX in before.variants or usual.is_file()):
         hint = f'pin it to the commit that has it: {FOUND}: "{place}@COMMIT"'
-        raise UsageError(f"{ticket}: its code as found is that of the work tree", hint=hint)
+        raise UsageError(
+            f"{ticket}: its code as found is that of the work tree", hint=hint
+        )
     if found and found.revision and FIX not in before.variants:
         added[FIX] = place or f"@{WORKTREE}"
     return added

@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, AgentWord, OutputFormat, Root, flag, option, read_input
+from finding_tickets.cli.options import (
+    HERE,
+    AgentWord,
+    OutputFormat,
+    Root,
+    flag,
+    option,
+    read_input,
+)
 from finding_tickets.cli.output import Format, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import locked
-from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
+from finding_tickets.importers.drafts import (
+    draft_of_finding,
+    imported_findings,
+    reported_by,
+)
 from finding_tickets.importers.sarif import SarifFinding, absolute_path, read_log
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config import find_root, read_config
@@ -70,12 +82,21 @@ class ImportOutcome:
 
 
 def import_results(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A Markdown report or SARIF; - is stdin.")],
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A Markdown report or SARIF; - is stdin."),
+    ],
     root: Root = HERE,
-    source_root: Annotated[str | None, option("FOLDER", "The repository's folder when the tool ran.")] = None,
-    batch: Annotated[int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")] = None,
+    source_root: Annotated[
+        str | None, option("FOLDER", "The repository's folder when the tool ran.")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")
+    ] = None,
     agent: AgentWord = None,
-    dry_run: Annotated[bool, flag("--dry-run", "Print what would be written; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, flag("--dry-run", "Print what would be written; write nothing.")
+    ] = False,
     yes: Annotated[bool, flag("--yes", "Write what a report has.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -97,7 +118,11 @@ def import_results(
         findings = _report_findings(importing, data, name)
     else:
         # Logs name files by where the repository is now, or by where it was when the tool ran.
-        roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
+        roots = [
+            str(here),
+            str(root.absolute()),
+            *([source_root] if source_root else []),
+        ]
         findings = read_log(data, name, roots)
     # A log is written at once. What a report finds is looked at first.
     is_written = not dry_run and (yes or not is_report)
@@ -111,10 +136,16 @@ def import_results(
     new = [each for each in done if each.outcome == NEW]
     if bare := [str(each.id) for each in new if each.found.severity is None]:
         say(f"without a severity, since the report states none: {', '.join(bare)}")
-    lost = [f"{each.found.spots[0]} {each.found.text}" for each in done if is_report and each.found.left_out]
+    lost = [
+        f"{each.found.spots[0]} {each.found.text}"
+        for each in done
+        if is_report and each.found.left_out
+    ]
     if lost:
         more = f" and {len(lost) - MOST_LOST} more" if len(lost) > MOST_LOST else ""
-        say(f"no finding, without a number, a severity or a place: {'; '.join(lost[:MOST_LOST])}{more}")
+        say(
+            f"no finding, without a number, a severity or a place: {'; '.join(lost[:MOST_LOST])}{more}"
+        )
     if not is_report:
         _say_strays(new)
     elif new and not (is_written or dry_run):
@@ -126,7 +157,9 @@ def _is_log(data: bytes, name: str) -> bool:
     """Return True if a file is a log in SARIF by its content; a report may begin with a link."""
     begun = data.lstrip(BOMS)
     is_report = name.endswith(MARKDOWN) and not begun.startswith(b"{")
-    return not is_report and (begun.startswith((b"{", b"[")) or not begun or name.endswith(JSON))
+    return not is_report and (
+        begun.startswith((b"{", b"[")) or not begun or name.endswith(JSON)
+    )
 
 
 def _report_findings(importing: _Import, data: bytes, name: str) -> list[ReportFinding]:
@@ -137,7 +170,11 @@ def _report_findings(importing: _Import, data: bytes, name: str) -> list[ReportF
     vocabulary = read_config(here).vocabulary if importing.is_register else Vocabulary()
     path = Path(name).resolve()
     if path.is_file():
-        name = path.relative_to(here).as_posix() if path.is_relative_to(here.resolve()) else path.name
+        name = (
+            path.relative_to(here).as_posix()
+            if path.is_relative_to(here.resolve())
+            else path.name
+        )
     return findings_in(data, name, vocabulary)
 
 
@@ -152,7 +189,10 @@ class _Import:
     agent: str | None
 
     def outcomes(
-        self, findings: Sequence[SarifFinding] | Sequence[ReportFinding], *, dry_run: bool
+        self,
+        findings: Sequence[SarifFinding] | Sequence[ReportFinding],
+        *,
+        dry_run: bool,
     ) -> Iterator[ImportOutcome]:
         """Write the tickets, or find out which there would be; what became of each finding, one by one."""
         # Another import into the same folder waits, and then finds the tickets written here.
@@ -188,7 +228,9 @@ class _Import:
                 yield ImportOutcome(found, NEW, path, ticket_id)
 
 
-def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:
+def _show(
+    done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool
+) -> None:
     """Print what became of the findings: all of them as JSON, else those that had no ticket."""
     if output_format is Format.JSON:
         write_json("import", (each.item(dry_run) for each in done))
@@ -196,7 +238,9 @@ def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool
         rows = ((str(each.path), each.severity, each.title) for each in new)
         write_table(("FILE", "SEVERITY", "TITLE"), rows)
     counts = Counter(each.outcome for each in done)
-    created = f"{'would create' if dry_run else 'created'} {counted(counts[NEW], 'ticket')}"
+    created = (
+        f"{'would create' if dry_run else 'created'} {counted(counts[NEW], 'ticket')}"
+    )
     say(f"{created}; {counts[KNOWN]} known, {counts[LEFT_OUT]} left out")
 
 

@@ -25,16 +25,26 @@ MOST_LISTED, MOST_NAMED = 8, 3
 
 def init(
     root: Root = HERE,
-    pyproject: Annotated[bool, flag("--pyproject", f"Configure in {PROJECT_FILE}.")] = False,
-    agents: Annotated[bool, flag("--agents", f"Add to {AGENTS_FILE} how agents measure.")] = False,
-    dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
+    pyproject: Annotated[
+        bool, flag("--pyproject", f"Configure in {PROJECT_FILE}.")
+    ] = False,
+    agents: Annotated[
+        bool, flag("--agents", f"Add to {AGENTS_FILE} how agents measure.")
+    ] = False,
+    dry_run: Annotated[
+        bool, flag("--dry-run", "Say what would be written, and write nothing.")
+    ] = False,
     yes: Annotated[bool, flag("--yes", "Write it.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:
     """Show the tickets that are there, and configure a register for them."""
-    place = (work_tree(Path.cwd()) or Path.cwd()) if root == HERE else checked_root(root)
+    place = (
+        (work_tree(Path.cwd()) or Path.cwd()) if root == HERE else checked_root(root)
+    )
     if pyproject and not (place / PROJECT_FILE).is_file():
-        raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
+        raise UsageError(
+            f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject"
+        )
     found = survey(place)
     added = {}
     if not found.configured:
@@ -60,7 +70,9 @@ def init(
         write("\n".join(f"--- {name}\n{text.strip()}" for name, text in added.items()))
     if is_written:
         steps = ["tickets lint lists what to improve"] if found.documents else []
-        steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
+        steps += [
+            "tickets probe module:function --draft 1 writes a ticket from a measurement"
+        ]
         say(f"next: {'; '.join(steps)}")
     elif added and dry_run:
         say("nothing was written (--dry-run)")
@@ -83,7 +95,9 @@ def _write(root: Path, file: str, added: str) -> None:
         except tomllib.TOMLDecodeError as error:
             # For instance, nothing can be added after ``tool = {...}``.
             message = f"a table [tool.tickets] cannot be added: {error}"
-            raise BadDataError(message, file=file, hint="leave out --pyproject") from None
+            raise BadDataError(
+                message, file=file, hint="leave out --pyproject"
+            ) from None
         return new.encode(errors="surrogateescape")
 
     if (root / file).exists():
@@ -92,20 +106,40 @@ def _write(root: Path, file: str, added: str) -> None:
     try:
         create(root, {file: added})
     except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
+        raise UsageError(
+            f"cannot write: {error.strerror}", file=error.filename
+        ) from None
 
 
 def _item(found: Survey) -> dict[str, object]:
     """Return what was found, for JSON."""
     return {
         "root": str(found.root),
-        **fields_of(found, "configured", "registers", "documents", "unnamed", "id_pattern", "unfit"),
-        "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
-        "left_out": [{"path": path, "why": why} for path, why in found.left_out.items()],
+        **fields_of(
+            found,
+            "configured",
+            "registers",
+            "documents",
+            "unnamed",
+            "id_pattern",
+            "unfit",
+        ),
+        "folders": [
+            {"folder": folder, "documents": count}
+            for folder, count in found.folders.items()
+        ],
+        "left_out": [
+            {"path": path, "why": why} for path, why in found.left_out.items()
+        ],
         "words": [each._asdict() for each in found.wordings],
         "unknown_labels": found.unknown,
-        "series": [{"series": series, "documents": count} for series, count in found.series.items()],
-        "collisions": [{"id": name, "paths": paths} for name, paths in found.collisions.items()],
+        "series": [
+            {"series": series, "documents": count}
+            for series, count in found.series.items()
+        ],
+        "collisions": [
+            {"id": name, "paths": paths} for name, paths in found.collisions.items()
+        ],
     }
 
 
@@ -124,12 +158,16 @@ def _explained(found: Survey) -> Iterator[str]:
     if found.registers:
         yield f"left alone, since they are registers of their own: {_listed(found.registers)}"
     if found.collisions:
-        same = [f"{name} ({', '.join(paths)})" for name, paths in found.collisions.items()]
+        same = [
+            f"{name} ({', '.join(paths)})" for name, paths in found.collisions.items()
+        ]
         yield f"{counted(len(same), 'ID')} of more than one document: {_listed(same, MOST_NAMED)}"
     if found.unnamed:
         yield f"{counted(found.unnamed, 'document')} without an ID: the name of the file stands in for it"
     if found.unknown:
-        names = [f"{label} (in {count})" for label, count in found.unknown.most_common()]
+        names = [
+            f"{label} (in {count})" for label, count in found.unknown.most_common()
+        ]
         yield f"labels that are not understood, where a severity or a status is missing: {_listed(names)}"
         yield "  the table [labels] says what they state, such as severity = ['Prio']"
     if found.unfit:
@@ -140,12 +178,16 @@ def _folders_explained(found: Survey) -> Iterator[str]:
     """Yield each folder with the number of its documents, and what is left out of it."""
     others = set(found.left_out)
     for folder, count in found.folders.items():
-        inside = {path for path in others if folder == "." or path.startswith(f"{folder}/")}
+        inside = {
+            path for path in others if folder == "." or path.startswith(f"{folder}/")
+        }
         others -= inside
         yield f"  {folder}: {counted(count, 'document')}{f'; {_reasons(found, inside)}' if inside else ''}"
         if inside:
             # What is neither a README nor a template is what a user may want after all.
-            names = sorted(inside, key=lambda path: (found.left_out[path] != SHAPELESS, path))
+            names = sorted(
+                inside, key=lambda path: (found.left_out[path] != SHAPELESS, path)
+            )
             yield f"    not {_listed(names, MOST_NAMED)}"
     if others:
         yield f"  elsewhere: {_reasons(found, others)}"

@@ -32,7 +32,13 @@ from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, dispos
 from finding_tickets.register.entries import Entry
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.query import close_words, select
-from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, REVIEW, csv_lines, list_cells
+from finding_tickets.report.rows import (
+    DEFAULT_COLUMNS,
+    LIST_COLUMNS,
+    REVIEW,
+    csv_lines,
+    list_cells,
+)
 from finding_tickets.report.text import INDENT, aligned, counted, single_line
 
 MISSING = "-"
@@ -46,17 +52,29 @@ def list_tickets(
     query: Query = None,
     root: Root = HERE,
     columns: Annotated[str | None, option("NAMES", f"By default {SHOWN}.")] = None,
-    output_format: Annotated[ListFormat, format_option(help="How the list is printed.")] = ListFormat.TABLE,
-    ready: Annotated[bool, flag("--ready", "Only open tickets that no open ticket blocks.")] = False,
-    by: Annotated[Grouping | None, typer.Option(help="Put what people decided alike together.")] = None,
+    output_format: Annotated[
+        ListFormat, format_option(help="How the list is printed.")
+    ] = ListFormat.TABLE,
+    ready: Annotated[
+        bool, flag("--ready", "Only open tickets that no open ticket blocks.")
+    ] = False,
+    by: Annotated[
+        Grouping | None, typer.Option(help="Put what people decided alike together.")
+    ] = None,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     # JSON and IDs have no columns to choose; an ignored option would look like a bug.
     if columns is not None and output_format not in (ListFormat.TABLE, ListFormat.CSV):
-        raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
+        raise UsageError(
+            f"--format {output_format} has no --columns", hint="table and csv have"
+        )
     if by and output_format is not ListFormat.TABLE:
         raise UsageError(f"--format {output_format} has no --by", hint="a table has")
-    names = DEFAULT_COLUMNS if columns is None else [name.strip().lower() for name in columns.split(",")]
+    names = (
+        DEFAULT_COLUMNS
+        if columns is None
+        else [name.strip().lower() for name in columns.split(",")]
+    )
     for name in names:
         if name not in LIST_COLUMNS:
             hint = close_words(name, LIST_COLUMNS)
@@ -75,31 +93,49 @@ def list_tickets(
         if rows:
             write("\n".join(single_line(row.id) for row in rows))
     elif output_format is ListFormat.CSV:
-        write("".join(csv_lines([names, *(list_cells(row, register, names) for row in rows)])))
+        write(
+            "".join(
+                csv_lines([names, *(list_cells(row, register, names) for row in rows)])
+            )
+        )
     elif by:
         write(_by_disposition(rows, register, names))
     else:
-        write_table([name.upper() for name in names], [_shown_cells(row, register, names) for row in rows])
+        write_table(
+            [name.upper() for name in names],
+            [_shown_cells(row, register, names) for row in rows],
+        )
     say(f"{len(rows)} of {counted(len(register.entries), 'document')}")
     paths: dict[str, list[str]] = {}
     for row in rows:
         paths.setdefault(row.id.casefold(), []).append(row.path)
     for row_id, sharing in paths.items():
         if len(sharing) > 1:
-            say(f"{row_id.upper()} is the ID of {' and '.join(map(single_line, sharing))}")
+            say(
+                f"{row_id.upper()} is the ID of {' and '.join(map(single_line, sharing))}"
+            )
     # Each is listed, whatever ID it shares.
     return say_problem_count(register, root, but=("duplicate-id",))
 
 
 def _shown_cells(row: Entry, register: Register, names: Sequence[str]) -> list[str]:
-    return [single_line(cell) or MISSING for cell in list_cells(row, register, names, is_for_people=True)]
+    return [
+        single_line(cell) or MISSING
+        for cell in list_cells(row, register, names, is_for_people=True)
+    ]
 
 
-def _by_disposition(rows: Iterable[Entry], register: Register, names: Sequence[str]) -> str:
+def _by_disposition(
+    rows: Iterable[Entry], register: Register, names: Sequence[str]
+) -> str:
     """Return a table for each disposition, in the order in which a ticket goes through them."""
-    groups: dict[str, list[Entry]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED, REVIEW)}
+    groups: dict[str, list[Entry]] = {
+        name: [] for name in (*DISPOSITIONS, UNDECIDED, REVIEW)
+    }
     for row in rows:
-        groups[disposed(row.status, row.outcome) if row.kind == "finding" else REVIEW].append(row)
+        groups[
+            disposed(row.status, row.outcome) if row.kind == "finding" else REVIEW
+        ].append(row)
     width = terminal_size(sys.stdout).columns
     blocks = []
     for name, members in groups.items():
@@ -114,10 +150,17 @@ def _by_disposition(rows: Iterable[Entry], register: Register, names: Sequence[s
 def graph(
     query: Query = None,
     root: Root = HERE,
-    output_format: Annotated[GraphFormat, format_option(help="How the graph is printed.")] = GraphFormat.TEXT,
+    output_format: Annotated[
+        GraphFormat, format_option(help="How the graph is printed.")
+    ] = GraphFormat.TEXT,
 ) -> ExitCode:
     """Show how documents relate to one another."""
-    from finding_tickets.report.graph import graph_around, graph_item, graph_text, mermaid
+    from finding_tickets.report.graph import (
+        graph_around,
+        graph_item,
+        graph_text,
+        mermaid,
+    )
 
     register = load(root)
     rows = select(" ".join(query or ()), register)
@@ -143,5 +186,9 @@ def is_ready(row: Entry, register: Register) -> bool:
         return row.status in UNSETTLED or not (row.status or row.outcome)
 
     others = register.relations.by_id.get(row.id.casefold(), ())
-    blockers = (register.relations.rows.get(name) for name, how in others if how is Relationship.BLOCKED_BY)
+    blockers = (
+        register.relations.rows.get(name)
+        for name, how in others
+        if how is Relationship.BLOCKED_BY
+    )
     return is_open(row) and not any(map(is_open, blockers))

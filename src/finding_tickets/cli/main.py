@@ -31,38 +31,82 @@ class Command(NamedTuple):
 # Places and summaries are text, so that neither the overview nor another command imports the module.
 COMMANDS = {
     "init": Command(
-        "init:init", "adopting.md", "Show the tickets that are there, and configure a register for them."
+        "init:init",
+        "adopting.md",
+        "Show the tickets that are there, and configure a register for them.",
     ),
-    "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
-    "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
+    "list": Command(
+        "list:list_tickets",
+        "queries.md",
+        "List documents with severity, status and verdict.",
+    ),
+    "show": Command(
+        "show:show", "git.md", "Show documents with their verdict, laws and claims."
+    ),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
     "import": Command(
-        "import_findings:import_results", "importing.md", "Write tickets for findings in a report or SARIF."
+        "import_findings:import_results",
+        "importing.md",
+        "Write tickets for findings in a report or SARIF.",
     ),
-    "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
-    "fix": Command("fix:fix", "editing.md", "Measure the work tree as the fix; add its claims."),
-    "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
+    "set": Command(
+        "edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."
+    ),
+    "fix": Command(
+        "fix:fix", "editing.md", "Measure the work tree as the fix; add its claims."
+    ),
+    "close": Command(
+        "edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."
+    ),
     "tick": Command("edit:tick", "editing.md", "Tick items of a checklist."),
-    "graph": Command("list:graph", "queries.md", "Show how documents relate to one another."),
-    "probe": Command("probe:probe", "probe.md", "Run code; print the lines that wait, copy or allocate."),
-    "claim": Command("claim:claim", "probe.md", "Measure whether a claim about a cost holds; write nothing."),
+    "graph": Command(
+        "list:graph", "queries.md", "Show how documents relate to one another."
+    ),
+    "probe": Command(
+        "probe:probe",
+        "probe.md",
+        "Run code; print the lines that wait, copy or allocate.",
+    ),
+    "claim": Command(
+        "claim:claim",
+        "probe.md",
+        "Measure whether a claim about a cost holds; write nothing.",
+    ),
     "trace": Command(
         "probe:trace",
         "probe.md",
         "Read traces of a real GPU; print the lines that wait, and whether the simulation agrees.",
     ),
-    "lint": Command("lint:lint", "lint-rules.md", "Check structure, words, IDs, relations, code and claims."),
-    "verify": Command("verify:verify", "verifiers.md", "Measure tickets and compare with what they claim."),
+    "lint": Command(
+        "lint:lint",
+        "lint-rules.md",
+        "Check structure, words, IDs, relations, code and claims.",
+    ),
+    "verify": Command(
+        "verify:verify",
+        "verifiers.md",
+        "Measure tickets and compare with what they claim.",
+    ),
     "budget": Command(
-        "budget:budget", "budgets.md", "Measure what code costs, and compare it with what it may."
+        "budget:budget",
+        "budgets.md",
+        "Measure what code costs, and compare it with what it may.",
     ),
     "budget init": Command(
-        "budget:init", "budgets.md", "Measure code, and write a budget that allows the waits which are there."
+        "budget:init",
+        "budgets.md",
+        "Measure code, and write a budget that allows the waits which are there.",
     ),
-    "check": Command("gate:check", "ci.md", "Measure what a branch affects, as a gate."),
-    "audit": Command("gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
+    "check": Command(
+        "gate:check", "ci.md", "Measure what a branch affects, as a gate."
+    ),
+    "audit": Command(
+        "gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"
+    ),
     "report": Command(
-        "report:report", "reports.md", "Report what was won, what to do next and what is refuted."
+        "report:report",
+        "reports.md",
+        "Report what was won, what to do next and what is refuted.",
     ),
 }
 # What to do instead of a command that older versions had, of an option, or of a value of one.
@@ -92,10 +136,12 @@ REMOVED = {
 # The commands that had an option for a sandbox.
 SANDBOXED = ("audit", "budget", "check", "close", "fix", "probe", "verify")
 REMOVED |= dict.fromkeys(
-    [f"{name} --sandbox" for name in SANDBOXED], "run the command in a container, see docs/security.md"
+    [f"{name} --sandbox" for name in SANDBOXED],
+    "run the command in a container, see docs/security.md",
 )
 EXIT_CODES = (
-    "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
+    "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, "
+    "70 bug, 130 interrupt."
 )
 DEBUG = "TICKETS_DEBUG"
 QUERIED = {"list", "graph", "lint", "verify", "report"}
@@ -114,7 +160,9 @@ def main() -> None:
     gc.disable()
     code = run(sys.argv[1:])
     # A terminal shows the ^C itself; a log would just end.
-    if code == ExitCode.INTERRUPTED and not (sys.stdout.isatty() and sys.stderr.isatty()):
+    if code == ExitCode.INTERRUPTED and not (
+        sys.stdout.isatty() and sys.stderr.isatty()
+    ):
         say("interrupted")
     gc.freeze()
     sys.exit(code)
@@ -133,12 +181,16 @@ def run(arguments: Sequence[str]) -> int:
         if not QUERIED.isdisjoint(wanted):
             words = [NEGATED.sub(MINUS, word) for word in words]
         is_overview = words in (["--help"], ["-h"], ["--version"])
-        application(wanted or COMMANDS, load=not is_overview).main(words, prog_name="tickets")
+        application(wanted or COMMANDS, load=not is_overview).main(
+            words, prog_name="tickets"
+        )
     except SystemExit as end:
         code = int(end.code or 0)
         # Python takes the options of a script without the --.
         if code == ExitCode.USAGE and words[:1] == ["probe"] and "--" not in words:
-            say("arguments of the target follow --: tickets probe train.py -- --steps 5")
+            say(
+                "arguments of the target follow --: tickets probe train.py -- --steps 5"
+            )
         return code
     except TicketsError as error:
         say_error(error)
@@ -160,7 +212,9 @@ def run(arguments: Sequence[str]) -> int:
 def check_removed(words: Sequence[str]) -> None:
     """Raise UsageError with the replacement where a command line uses what older versions had."""
     # What follows -- is the target's own.
-    parts = [part for word in takewhile("--".__ne__, words) for part in word.split("=", 1)]
+    parts = [
+        part for word in takewhile("--".__ne__, words) for part in word.split("=", 1)
+    ]
     command, options = parts[:1], parts[1:]
     for option in ("", *options, *map(" ".join, pairwise(options))):
         removed = " ".join(filter(None, [*command, option]))
@@ -184,7 +238,11 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
     for name in names:
         place, _, summary = COMMANDS[name]
         module, _, function = place.partition(":")
-        code = getattr(import_module(f"{__package__}.{module}"), function) if load else lambda: None
+        code = (
+            getattr(import_module(f"{__package__}.{module}"), function)
+            if load
+            else lambda: None
+        )
         app.command(name, short_help=summary)(with_options(code))
     return typer.main.get_command(app)
 
@@ -197,7 +255,13 @@ def _show_version(wanted: bool) -> None:
 
 def _app_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Print the version.",
+        ),
     ] = False,
 ) -> None:
     """Finding tickets that are closed by measurement."""

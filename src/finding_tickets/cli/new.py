@@ -42,15 +42,26 @@ def new(
     root: Root = HERE,
     title: Annotated[str | None, option("TEXT", "What is wrong, in a line.")] = None,
     severity: SeverityWord = None,
-    batch: Annotated[int | None, typer.Option(min=0, help="The batch, for an ID such as B7-PT-04.")] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=0, help="The batch, for an ID such as B7-PT-04.")
+    ] = None,
     agent: AgentWord = None,
     domain: Annotated[list[str] | None, option("WORD", "Repeatable.")] = None,
     summary: Annotated[str | None, option("TEXT", "The finding in a sentence.")] = None,
-    file: Annotated[list[str] | None, option("PATH[:LINES]", "Where it is: a.py:10-20 (repeatable).")] = None,
-    symbol: Annotated[str | None, option("NAME", "The function or class it is in.")] = None,
+    file: Annotated[
+        list[str] | None,
+        option("PATH[:LINES]", "Where it is: a.py:10-20 (repeatable)."),
+    ] = None,
+    symbol: Annotated[
+        str | None, option("NAME", "The function or class it is in.")
+    ] = None,
     category: Annotated[list[str] | None, option("WORD", "Repeatable.")] = None,
-    source: Annotated[str | None, option("FILE", "Read JSON from a file, or - for stdin.", "--from")] = None,
-    with_verifier: Annotated[bool, flag("--with-verifier", "Add a verifier and variants.")] = False,
+    source: Annotated[
+        str | None, option("FILE", "Read JSON from a file, or - for stdin.", "--from")
+    ] = None,
+    with_verifier: Annotated[
+        bool, flag("--with-verifier", "Add a verifier and variants.")
+    ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write a ticket under the next free ID."""
@@ -61,8 +72,13 @@ def new(
         raise UsageError("--symbol needs the --file that it is in")
     locations: list[dict[str, object]] = []
     for place in file or ():
-        path, _, lines = place.rpartition(":") if LINES.search(place) else (place, "", "")
-        spans = [(first, last or first) for first, last in re.findall(r"(\d+)(?:-(\d+))?", lines)]
+        path, _, lines = (
+            place.rpartition(":") if LINES.search(place) else (place, "", "")
+        )
+        spans = [
+            (first, last or first)
+            for first, last in re.findall(r"(\d+)(?:-(\d+))?", lines)
+        ]
         locations.append({"file": path, "lines": spans, "symbol": symbol})
     options = {
         "title": title,
@@ -74,7 +90,9 @@ def new(
         "locations": locations,
         "categories": words_of("category", category, words.categories),
     }
-    content = {name: value for name, value in options.items() if value not in (None, [])}
+    content = {
+        name: value for name, value in options.items() if value not in (None, [])
+    }
     if source is not None and content:
         raise UsageError("--from gives the whole content: leave out the other options")
     created: list[tuple[str, list[str]]] = []
@@ -86,14 +104,17 @@ def new(
             drafts = read_drafts(data.decode(), name)
         root = writer.register.root
         created.extend(
-            writer.add(draft, scaffold(draft, root) if with_verifier else None) for draft in drafts
+            writer.add(draft, scaffold(draft, root) if with_verifier else None)
+            for draft in drafts
         )
     except UnicodeDecodeError as error:
         raise BadDataError(f"cannot be read: {error}", file=source) from None
     finally:
         # Of several drafts, the tickets before one that fails stay.
         if created and output_format is Format.JSON:
-            write_json("new-tickets", [{"id": name, "files": files} for name, files in created])
+            write_json(
+                "new-tickets", [{"id": name, "files": files} for name, files in created]
+            )
         elif created:
             write("\n".join(path for _, files in created for path in files))
         if created:
@@ -143,18 +164,25 @@ class TicketWriter:
         series = (draft.batch, draft.agent)
         if series not in self._series:
             self._series[series] = free_ids(
-                self.register.documents, batch=draft.batch, agent=draft.agent, paths=self._used
+                self.register.documents,
+                batch=draft.batch,
+                agent=draft.agent,
+                paths=self._used,
             )
         for ticket_id in islice(self._series[series], ATTEMPTS):
             path = (self._folder / f"{ticket_id}.md").as_posix()
-            texts = ticket_files(self.register, draft, ticket_id, path, today(), attached)
+            texts = ticket_files(
+                self.register, draft, ticket_id, path, today(), attached
+            )
             try:
                 if not dry_run:
                     create(self.register.root, texts)
             except FileExistsError:
                 continue
             except OSError as error:
-                raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
+                raise UsageError(
+                    f"cannot write: {error.strerror}", file=error.filename
+                ) from None
             return ticket_id, list(texts)
         folder = self.register.root / self._folder
         raise UsageError(f"no free ID among the next {ATTEMPTS}", file=str(folder))

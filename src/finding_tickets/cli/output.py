@@ -10,12 +10,27 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError
-from finding_tickets.report.text import STEERING, Styled, TableCell, aligned, printable, single_line
+from finding_tickets.report.text import (
+    STEERING,
+    Styled,
+    TableCell,
+    aligned,
+    printable,
+    single_line,
+)
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
 
-STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+STYLES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "magenta": "35",
+    "cyan": "36",
+}
 # Columns that any terminal has, of one that does not tell its width, and that are used of a wider one.
 NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
 
@@ -61,7 +76,9 @@ def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
         # If stderr fails there is nowhere to report it, and a reader that has gone away, such as head, is no
         # error.
         if stream is sys.stdout and not isinstance(error, BrokenPipeError):
-            raise BadDataError(f"cannot be written: {error.strerror}", file="standard output") from None
+            raise BadDataError(
+                f"cannot be written: {error.strerror}", file="standard output"
+            ) from None
 
 
 def say(text: str) -> None:
@@ -71,7 +88,10 @@ def say(text: str) -> None:
 
 def say_error(error: Exception) -> None:
     """Print what went wrong and where, on stderr."""
-    write_all([f"{style('error', 'red', stream=sys.stderr)}: {single_line(str(error))}\n"], sys.stderr)
+    write_all(
+        [f"{style('error', 'red', stream=sys.stderr)}: {single_line(str(error))}\n"],
+        sys.stderr,
+    )
 
 
 def say_errors(errors: Iterable[TicketsError | None]) -> ExitCode:
@@ -109,7 +129,9 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table: list[list[TableCell]] = [[Styled(title, "bold") for title in header]]
     for row in rows:
         table.append([single_line(cell) for cell in row])
-    write("\n".join(aligned(table, style, terminal_size(sys.stdout).columns, evenly=True)))
+    write(
+        "\n".join(aligned(table, style, terminal_size(sys.stdout).columns, evenly=True))
+    )
 
 
 def terminal_size(stream: TextIO) -> os.terminal_size:
@@ -122,7 +144,11 @@ def terminal_size(stream: TextIO) -> os.terminal_size:
         size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
         size = os.terminal_size((0, 0))
-    return os.terminal_size((int(stated), size.lines)) if stated.isdecimal() and int(stated) else size
+    return (
+        os.terminal_size((int(stated), size.lines))
+        if stated.isdecimal() and int(stated)
+        else size
+    )
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 SUMMARY_LIMIT = 1024**2
 
 
-def files_to_protect(register: Register, files: Iterable[str]) -> Callable[[Path], bool]:
+def files_to_protect(
+    register: Register, files: Iterable[str]
+) -> Callable[[Path], bool]:
     """Return a test for paths that no report may overwrite: the register's ``files`` and its evidence."""
     known = {CONFIG_FILE, PROJECT_FILE, *files}
     folders = (register.config.evidence, register.config.templates)
@@ -36,7 +38,9 @@ def files_to_protect(register: Register, files: Iterable[str]) -> Callable[[Path
     return is_protected
 
 
-def write_output(pieces: Iterable[str], output: Path | None, is_protected: Callable[[Path], bool]) -> None:
+def write_output(
+    pieces: Iterable[str], output: Path | None, is_protected: Callable[[Path], bool]
+) -> None:
     """Write a text to the file ``output`` in one step, or to stdout (also ``-``), once all of it is made.
 
     What a link leads to is replaced, and the link stays.
@@ -61,14 +65,18 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
             # A device or a pipe cannot be replaced.
             output.write_bytes(data)
     except OSError as error:
-        raise UsageError(f"cannot write the report: {error.strerror or error}", file=str(output)) from None
+        raise UsageError(
+            f"cannot write the report: {error.strerror or error}", file=str(output)
+        ) from None
     say(f"wrote {output}")
 
 
 def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None:
     """Raise UsageError for a file that must stay as it is, whatever it is called here."""
     if is_protected(Path(os.path.realpath(output))):
-        raise UsageError("is a file of the register, which no report may replace", file=str(output))
+        raise UsageError(
+            "is a file of the register, which no report may replace", file=str(output)
+        )
 
 
 def summary_room(file: Path) -> int:
@@ -84,4 +92,6 @@ def add_to_summary(file: Path, page: str) -> None:
         with file.open("a", encoding="utf-8") as stream:
             stream.write(printable(page))
     except OSError as error:
-        raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None
+        raise UsageError(
+            f"--summary: cannot be written: {error.strerror}", file=str(file)
+        ) from None

@@ -23,7 +23,15 @@ from finding_tickets.cli.options import (
     option,
     today,
 )
-from finding_tickets.cli.output import Format, say, say_errors, style, used_width, write, write_json
+from finding_tickets.cli.output import (
+    Format,
+    say,
+    say_errors,
+    style,
+    used_width,
+    write,
+    write_json,
+)
 from finding_tickets.errors import BadDataError, ExitCode, UnreachableError, UsageError
 from finding_tickets.ground.files import rewrite
 from finding_tickets.ground.git import commit_containing
@@ -46,26 +54,50 @@ Compiling = StrEnum("Compiling", ["EAGER", "REFUSE"])
 
 def probe(
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="script.py, module, module:function or test_x.py::test_y.")
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="script.py, module, module:function or test_x.py::test_y.",
+        ),
     ],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- ARGUMENT...]", help="Arguments for the script, module or pytest."),
+        typer.Argument(
+            metavar="[-- ARGUMENT...]",
+            help="Arguments for the script, module or pytest.",
+        ),
     ] = None,
-    sweep: Annotated[list[str] | None, option("NAME=1,2,5", "Values to call the function with.")] = None,
-    verifier: Annotated[Path | None, option("FILE", "Call it with what this verifier builds.")] = None,
+    sweep: Annotated[
+        list[str] | None, option("NAME=1,2,5", "Values to call the function with.")
+    ] = None,
+    verifier: Annotated[
+        Path | None, option("FILE", "Call it with what this verifier builds.")
+    ] = None,
     within: Annotated[
-        str | None, option("FUNCTION", "Count inside calls of train.py:step or pkg.train:Trainer.step.")
+        str | None,
+        option(
+            "FUNCTION", "Count inside calls of train.py:step or pkg.train:Trainer.step."
+        ),
     ] = None,
     after: Annotated[
-        int | None, typer.Option(min=0, help="Calls of that function to set apart first: 1, unless given.")
+        int | None,
+        typer.Option(
+            min=0, help="Calls of that function to set apart first: 1, unless given."
+        ),
     ] = None,
     drafting: Drafting = DRAFTING,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and metric.")] = False,
-    devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every line and metric.")
+    ] = False,
+    devices: Annotated[
+        int, typer.Option(min=1, help="How many devices the target may use.")
+    ] = 1,
     compiling: Annotated[
         Compiling,
-        typer.Option("--compile", help="What becomes of code for torch.compile on a simulated device."),
+        typer.Option(
+            "--compile",
+            help="What becomes of code for torch.compile on a simulated device.",
+        ),
     ] = Compiling.EAGER,
     root: Root = HERE,
     how: Measuring = MEASURING,
@@ -92,7 +124,13 @@ def probe(
     is_drafted = bool(drafting.draft or drafting.into)
     probed = _measure(wanted, again=not is_drafted)
     if output_format is Format.TABLE:
-        write("\n".join(report.probe_lines(probed, style, used_width(sys.stdout), verbose=verbose)))
+        write(
+            "\n".join(
+                report.probe_lines(
+                    probed, style, used_width(sys.stdout), verbose=verbose
+                )
+            )
+        )
     for doubt in report.doubts(probed, verbose=verbose):
         say(f"{target}: {doubt}")
     drafted = _draft_of_probe(wanted, probed, drafting) if is_drafted else None
@@ -101,7 +139,12 @@ def probe(
     if probed.is_interrupted:
         return ExitCode.INTERRUPTED
     # Counts that are not the whole truth decide nothing.
-    is_partial = probed.errors or probed.unknown or not probed.points or report.is_off_device(probed)
+    is_partial = (
+        probed.errors
+        or probed.unknown
+        or not probed.points
+        or report.is_off_device(probed)
+    )
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 
@@ -120,7 +163,9 @@ def _measure(wanted: probing.ProbeRequest, *, again: bool) -> probing.Probed:
     """Measure a target; unless ``again``, what was measured of it before counts while its files stay."""
     known = None if again else probing.kept_probe(wanted)
     if known:
-        say(f"{wanted.target} was measured before, and its files are the same: it is not run again")
+        say(
+            f"{wanted.target} was measured before, and its files are the same: it is not run again"
+        )
         return known
     with Isolation(probing.PRELOAD) as isolation:
         if sys.stderr.isatty():
@@ -137,19 +182,25 @@ def _draft_of_probe(
 
     if wanted.devices > 1 or wanted.after not in (None, 1):
         raise UsageError(
-            "a ticket cannot say --devices or --after", hint="write a verifier: docs/verifiers.md"
+            "a ticket cannot say --devices or --after",
+            hint="write a verifier: docs/verifiers.md",
         )
     writer = TicketWriter(wanted.root)
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path, *probed.data})
     revision = commit_containing(root, files)
-    given, named = drafting.content(writer.register.config.vocabulary), drafting.draft or ""
+    given, named = (
+        drafting.content(writer.register.config.vocabulary),
+        drafting.draft or "",
+    )
     ticket = writer.register.find(drafting.into) if drafting.into else None
     if ticket and not named:
         named = str(report.row_at(root, probed, ticket).number)
     if named in probed.metrics:
         report.check_finished(probed)
-        draft = report.draft_of_metric(wanted, probed, named, writer.register, given, revision)
+        draft = report.draft_of_metric(
+            wanted, probed, named, writer.register, given, revision
+        )
     else:
         draft = _draft_of_site(wanted, probed, named, writer.register, given, revision)
     if ticket:
@@ -161,8 +212,12 @@ def _draft_of_probe(
     if revision:
         say(f"found is pinned to commit {revision}: you can edit your files now")
     else:
-        new = next((file for file in files if not commit_containing(root, [file])), "what ran")
-        say(f"found is the work tree, for {new} is not committed: commit it, and write that commit in the")
+        new = next(
+            (file for file in files if not commit_containing(root, [file])), "what ran"
+        )
+        say(
+            f"found is the work tree, for {new} is not committed: commit it, and write that commit in the"
+        )
         say(f"place of @worktree in {written[0]} before you change the code")
     return {"id": ticket_id, "files": written, "found": revision}
 
@@ -177,9 +232,14 @@ def _add_run(ticket: Document, register: Register, attached: Attached) -> None:
     answered = [item.text for item in ticket.checklist if item.text == TO_MEASURE]
     context, config = {**attached.context, "checklist": answered}, register.config
     yaml = render("probed.yaml.j2", context, register.root / config.templates).rstrip()
-    rewrite(register.root, [edit_of(entry_of(ticket), config.vocabulary, today(), add_remediation(yaml))])
+    rewrite(
+        register.root,
+        [edit_of(entry_of(ticket), config.vocabulary, today(), add_remediation(yaml))],
+    )
     place = attached.context["place"]
-    say(f"{ticket.id.value}: {ticket.path} says now what to run{f', and is about {place}' if place else ''}")
+    say(
+        f"{ticket.id.value}: {ticket.path} says now what to run{f', and is about {place}' if place else ''}"
+    )
 
 
 def _draft_of_site(
@@ -199,24 +259,41 @@ def _draft_of_site(
     by_own_lines = None
     if not wanted.verifier:
         place = report.place_of(root, site)
-        key = place.file, place.function, place.code, report.occurrence_of(root, place) or 0
+        key = (
+            place.file,
+            place.function,
+            place.code,
+            report.occurrence_of(root, place) or 0,
+        )
         if other := register.places.get(key):
             message = f"{other.id} is about this statement already, {place}"
             raise UsageError(
-                message, file=other.path, line=other.section_line, hint=f"tickets show {other.id}"
+                message,
+                file=other.path,
+                line=other.section_line,
+                hint=f"tickets show {other.id}",
             )
         if report.is_reached(root, probed, place):
             # Count what installed packages do at the line that led there.
             by_own_lines = _measure(replace(wanted, own_lines=True), again=False)
-    return report.draft_of_site(wanted, probed, site, register, given, revision, by_own_lines)
+    return report.draft_of_site(
+        wanted, probed, site, register, given, revision, by_own_lines
+    )
 
 
 def trace(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Traces, as JSON or gzip: one for each rank.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Traces, as JSON or gzip: one for each rank."
+        ),
     ],
-    only_lines: Annotated[bool, flag("--lines", "Replay nothing on the simulation.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and sum.")] = False,
+    only_lines: Annotated[
+        bool, flag("--lines", "Replay nothing on the simulation.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every line and sum.")
+    ] = False,
     root: Root = HERE,
     timeout: Timeout = None,
     output_format: OutputFormat = Format.TABLE,
@@ -240,7 +317,16 @@ def trace(
         write_json("trace", map(report.trace_item, read))
     elif read:
         width = used_width(sys.stdout)
-        blocks = ["\n".join(report.trace_lines(each, style, width, verbose=verbose)) for each in read]
+        blocks = [
+            "\n".join(report.trace_lines(each, style, width, verbose=verbose))
+            for each in read
+        ]
         write("\n\n".join(blocks))
-    undecided = [UnreachableError(each.undecided, file=each.probed.target) for each in read if each.undecided]
-    return say_errors([*(each for each in answers if isinstance(each, BadDataError)), *undecided])
+    undecided = [
+        UnreachableError(each.undecided, file=each.probed.target)
+        for each in read
+        if each.undecided
+    ]
+    return say_errors(
+        [*(each for each in answers if isinstance(each, BadDataError)), *undecided]
+    )

@@ -6,7 +6,15 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, say_problem_count
+from finding_tickets.cli.options import (
+    HERE,
+    Query,
+    Root,
+    flag,
+    format_option,
+    option,
+    say_problem_count,
+)
 from finding_tickets.cli.output import is_terminal, say, style, used_width, write
 from finding_tickets.cli.output_file import (
     add_to_summary,
@@ -35,14 +43,23 @@ def report(
     root: Root = HERE,
     output_format: Annotated[
         ReportFormat | None,
-        format_option(help="How to write it: by default as Markdown, and on a terminal in short."),
+        format_option(
+            help="How to write it: by default as Markdown, and on a terminal in short."
+        ),
     ] = None,
-    template: Annotated[str | None, option("NAME", "A template in templates/, or one of the tool's.")] = None,
+    template: Annotated[
+        str | None, option("NAME", "A template in templates/, or one of the tool's.")
+    ] = None,
     summary: Annotated[
-        Path | None, option("FILE", "Add counts and open work to this file, as Markdown.")
+        Path | None,
+        option("FILE", "Add counts and open work to this file, as Markdown."),
     ] = None,
-    output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
-    verbose: Annotated[bool, flag("--verbose", "Print the whole report on a terminal too.", "-v")] = False,
+    output: Annotated[
+        Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")
+    ] = None,
+    verbose: Annotated[
+        bool, flag("--verbose", "Print the whole report on a terminal too.", "-v")
+    ] = False,
 ) -> ExitCode:
     """Report what was won, what to do next and what is refuted."""
     usual = {output_format, template, output} == {None}
@@ -55,10 +72,16 @@ def report(
     asked = parse(text, register)
     rows = tuple(rows_of(register, asked.choose(register.entries)))
     name = TEMPLATES.get(output_format, "") if template is None else template
-    made = StatusReport(register, status_of_rows(rows, register, text.replace(MINUS, "-")), name)
+    made = StatusReport(
+        register, status_of_rows(rows, register, text.replace(MINUS, "-")), name
+    )
     # A file that could not be read may be a ticket all the same.
-    unread_files = [file for file, _, level in register.problem_levels() if level is Level.ERROR]
-    is_protected = files_to_protect(register, [*(entry.path for entry in register.entries), *unread_files])
+    unread_files = [
+        file for file, _, level in register.problem_levels() if level is Level.ERROR
+    ]
+    is_protected = files_to_protect(
+        register, [*(entry.path for entry in register.entries), *unread_files]
+    )
     if summary:
         refuse_protected(summary, is_protected)
     if is_short:

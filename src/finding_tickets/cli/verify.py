@@ -51,23 +51,35 @@ Measure = Callable[..., Iterator[Verified]]
 
 def verify(
     query: Query = None,
-    everything: Annotated[bool, flag("--all", "Every document that has a verifier.")] = False,
-    stale: Annotated[bool, flag("--stale", "Every document with stale evidence or none.")] = False,
+    everything: Annotated[
+        bool, flag("--all", "Every document that has a verifier.")
+    ] = False,
+    stale: Annotated[
+        bool, flag("--stale", "Every document with stale evidence or none.")
+    ] = False,
     root: Root = HERE,
     how: Measuring = MEASURING,
-    at: Annotated[str | None, option("REV", "Measure variants without a revision at this one.")] = None,
-    base: Annotated[str | None, option("REV", "Measure found at this revision; record nothing.")] = None,
+    at: Annotated[
+        str | None, option("REV", "Measure variants without a revision at this one.")
+    ] = None,
+    base: Annotated[
+        str | None, option("REV", "Measure found at this revision; record nothing.")
+    ] = None,
     head: Annotated[
-        str | None, option("REV", "Measure the fix, and variants without a revision, at this one.")
+        str | None,
+        option("REV", "Measure the fix, and variants without a revision, at this one."),
     ] = None,
     executor: Annotated[
         ExecutorName, typer.Option(help="On this machine or a cluster.")
     ] = ExecutorName.LOCAL,
     address: Annotated[
-        str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started.")
+        str | None,
+        option("HOST:PORT", "The Ray cluster, or auto; else one is started."),
     ] = None,
     seed: Seed = None,
-    verbose: Annotated[bool, flag("--verbose", "Print every claim, point and line.", "-v")] = False,
+    verbose: Annotated[
+        bool, flag("--verbose", "Print every claim, point and line.", "-v")
+    ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare with what they claim."""
@@ -77,7 +89,10 @@ def verify(
     revisions = {"*": at or head, "found": base, "fix": head}
     overrides = {name: revision for name, revision in revisions.items() if revision}
     if [bool(query), everything, stale].count(True) != 1:
-        raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
+        raise UsageError(
+            "name the tickets to verify, or say --all or --stale",
+            hint="one of the three",
+        )
     if address is not None and executor is not ExecutorName.RAY:
         raise UsageError("--address needs --executor ray")
     with ExitStack() as stack:
@@ -90,7 +105,9 @@ def verify(
             isolation = stack.enter_context(Isolation(at_once=not stale))
             measure = partial(run, isolation=isolation)
         register, documents, chosen = _choose(root, list(query or ()), stale=stale)
-        settings = how.settings(register, overrides=overrides, seed=seed, operations=verbose)
+        settings = how.settings(
+            register, overrides=overrides, seed=seed, operations=verbose
+        )
         if seed is not None:
             say(f"measured with seed {seed}: nothing is recorded")
         if overrides:
@@ -100,7 +117,9 @@ def verify(
     return ExitCode.worst(chosen, measured)
 
 
-def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Verification | None:
+def verify_one(
+    root: Path, ticket: str, how: Measuring, *, record: bool
+) -> Verification | None:
     """Measure one document, and record its evidence if wanted.
 
     Raises:
@@ -110,7 +129,9 @@ def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Veri
         register = load(root)
         sound, _ = measurable(register, [register.find(ticket)])
         if not sound:
-            raise BadDataError(f"{ticket} cannot be measured", hint=f"tickets lint {ticket}")
+            raise BadDataError(
+                f"{ticket} cannot be measured", hint=f"tickets lint {ticket}"
+            )
         say(f"measuring {ticket}")
         settings = how.settings(register, record=record)
         (done,) = run(sound, isolation, settings)
@@ -121,18 +142,24 @@ def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Veri
     return done.verification
 
 
-def _choose(root: Path, words: list[str], *, stale: bool) -> tuple[Register, list[Document], ExitCode]:
+def _choose(
+    root: Path, words: list[str], *, stale: bool
+) -> tuple[Register, list[Document], ExitCode]:
     """The register, and the documents of it that are meant and can be measured, each once."""
     register = load(root)
     selected = _select(register, words, stale=stale)
     ids, code = selected or (words, ExitCode.OK)
     documents, found = find_each(register.find, ids)
     # A document that cannot be read may be one that a query means.
-    sound, reading = measurable(register, documents, register.problems if selected else ())
+    sound, reading = measurable(
+        register, documents, register.problems if selected else ()
+    )
     return register, sound, ExitCode.worst(code, found, reading)
 
 
-def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[str], ExitCode] | None:
+def _select(
+    register: Register, words: list[str], *, stale: bool
+) -> tuple[list[str], ExitCode] | None:
     """The IDs of the documents with a verifier that a query means, or that are stale; None for mere IDs."""
     if words and all(map(register.is_id, words)):
         return None
@@ -147,8 +174,12 @@ def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[
     ids = [row.id for row in rows if register.has_verifier(row)]
     say(f"{len(ids)} of {counted(len(rows), 'document')} with a verifier")
     codes = []
-    for row in (row for row in register.entries if stale and register.measured(row).changed):
-        say(f"{row.id} is stale; changed since it was measured: {', '.join(register.measured(row).changed)}")
+    for row in (
+        row for row in register.entries if stale and register.measured(row).changed
+    ):
+        say(
+            f"{row.id} is stale; changed since it was measured: {', '.join(register.measured(row).changed)}"
+        )
         # Without a verifier it stays stale.
         codes += [] if register.has_verifier(row) else [ExitCode.INCONCLUSIVE]
     return list(dict.fromkeys(ids)), ExitCode.worst(*codes)
@@ -163,18 +194,33 @@ def measurable(
     document cannot be measured; the others are counted.
     """
     files = [(document, files_of(document)) for document in documents]
-    theirs = [problem for _, own in files for problem in register.problems if problem.file in own]
-    errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
+    theirs = [
+        problem
+        for _, own in files
+        for problem in register.problems
+        if problem.file in own
+    ]
+    errors = [
+        problem
+        for problem in dict.fromkeys([*problems, *theirs])
+        if problem.level is Level.ERROR
+    ]
     told = set()
     sound = []
     for document, own in files:
-        broken = [each for each in errors if each.file in own and each.rule.startswith(REMEDIATION_RULES)]
+        broken = [
+            each
+            for each in errors
+            if each.file in own and each.rule.startswith(REMEDIATION_RULES)
+        ]
         sound += [] if broken else [document]
         told.update(broken)
         for problem in broken:
             say(f"{document.id.value}: not measured: {problem}")
     if left := len(errors) - len(told):
-        say(f"{counted(left, 'error')} in other parts of the register; tickets lint prints them")
+        say(
+            f"{counted(left, 'error')} in other parts of the register; tickets lint prints them"
+        )
     return sound, ExitCode.BAD_DATA if errors else ExitCode.OK
 
 
@@ -209,19 +255,25 @@ def code_of(verified: Verified) -> ExitCode:
     return ExitCode.OK if verified.verification.is_settled else ExitCode.INCONCLUSIVE
 
 
-def _show(verifications: Sequence[Verification], output_format: Format, *, verbose: bool) -> None:
+def _show(
+    verifications: Sequence[Verification], output_format: Format, *, verbose: bool
+) -> None:
     """Print the verifications as JSON or as text.
 
     Of several, only those that need attention are shown, one line each.
     """
     if output_format is Format.JSON:
-        write_json("verification", (each.model_dump(mode="json") for each in verifications))
+        write_json(
+            "verification", (each.model_dump(mode="json") for each in verifications)
+        )
         return
     width = terminal_size(sys.stdout).columns
     pages = []
     for each in verifications:
         if verbose or len(verifications) == 1 or not each.is_settled:
-            pages.append("\n".join(verification_lines(each, style, width, is_brief=not verbose)))
+            pages.append(
+                "\n".join(verification_lines(each, style, width, is_brief=not verbose))
+            )
     if len(verifications) > 1:
         pages.append("\n".join(summary_lines(verifications, style, width)))
     if pages:

@@ -11,15 +11,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from finding_tickets.documents.metadata import LabelledValue, labelled_values, labels_in
-from finding_tickets.documents.sections import CROSS_REVIEW_TITLE, DocumentPart, SectionKind
+from finding_tickets.documents.sections import (
+    CROSS_REVIEW_TITLE,
+    DocumentPart,
+    SectionKind,
+)
 from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Values
-from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
+from finding_tickets.model.vocabulary import (
+    Opinion,
+    Vocabulary,
+    Words,
+    squeeze,
+    word_for,
+)
 
 _BEFORE_NAME = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
 _TO_LAST_WORD = re.compile(r"(?:.*[^\W_])?", re.DOTALL)
 _WORD = re.compile(r"[^\W_]+(?:['\u2019]t)?")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-_NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "neither", "non"])
+_NEGATIONS = frozenset(
+    ["not", "no", "cannot", "don't", "can't", "without", "neither", "non"]
+)
 # A shorter spelling, such as "rl", is part of many words that name nobody.
 _LEAST_WITHIN_A_WORD = 3
 
@@ -32,7 +44,17 @@ _EVALUATIONS = (
 )
 _DATES = ("date", "reviewed")
 _KNOWN = frozenset(
-    [_VERDICT, *_REVIEWERS, *_EVALUATIONS, *_DATES, "#", "confidence", "severity", "priority", ""]
+    [
+        _VERDICT,
+        *_REVIEWERS,
+        *_EVALUATIONS,
+        *_DATES,
+        "#",
+        "confidence",
+        "severity",
+        "priority",
+        "",
+    ]
 )
 _LABEL_AND_VALUE = 2
 _LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
@@ -40,7 +62,14 @@ _LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
 # The labels of the facts of a review, as they are compared.
 _FACTS = {
     "verdict": {"verdict", "opinion", "vote", "finalverdict"},
-    "reviewer": {"reviewer", "agent", "specialist", "reviewedby", "expert", "reviewers"},
+    "reviewer": {
+        "reviewer",
+        "agent",
+        "specialist",
+        "reviewedby",
+        "expert",
+        "reviewers",
+    },
     "date": {"date", "reviewdate", "reviewed", "reviewedon"},
 }
 
@@ -93,7 +122,9 @@ def _to_last_word(text: str) -> str:
     return _TO_LAST_WORD.match(text)[0]  # type: ignore[index] # it matches any text
 
 
-def _opinion_in(text: str, opinions: Words, start: int, end: int) -> re.Match[str] | None:
+def _opinion_in(
+    text: str, opinions: Words, start: int, end: int
+) -> re.Match[str] | None:
     """Return the first word in ``text[start:end]`` that is an opinion and is not negated."""
     before = ""
     for match in _WORD.finditer(text, start, end):
@@ -117,7 +148,9 @@ def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
     for part in found:
         own = ReviewsOfPart(part).read()
         if not own:
-            part.source.report("review-form", part.start, f"no verdict found in {part.title!r}")
+            part.source.report(
+                "review-form", part.start, f"no verdict found in {part.title!r}"
+            )
         reviews += own
     return reviews
 
@@ -125,7 +158,9 @@ def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
 def _review_rows(table: MarkdownTable) -> list[ReviewRow]:
     """Return the reviews of a table as ``{column title: cell}``; none where it has no verdicts."""
     # A table of two columns may be one of fields, of which a verdict is the first.
-    is_of_fields = len(table.titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(table.titles)
+    is_of_fields = len(table.titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(
+        table.titles
+    )
     return table.records if _VERDICT in table.titles and not is_of_fields else []
 
 
@@ -135,14 +170,20 @@ def _stray_rows(text: Excerpt, titles: Sequence[str]) -> list[ReviewRow]:
     for line in _LINE.finditer(text.raw):
         written = text.piece(*line.span())
         pieces = written.raw[1:-1].split("|", len(titles) - 1)
-        if not (written.raw.startswith("|") and written.raw.endswith("|") and len(pieces) == len(titles)):
+        if not (
+            written.raw.startswith("|")
+            and written.raw.endswith("|")
+            and len(pieces) == len(titles)
+        ):
             return []
         row, at = ReviewRow(), 1
         for title, piece in zip(titles, pieces, strict=True):
             row[title] = written.piece(at, at + len(piece))
             at += len(piece) + 1
         rows.append(row)
-    text.report("table-header", "a table row without a header; read with the table above")
+    text.report(
+        "table-header", "a table row without a header; read with the table above"
+    )
     return rows
 
 
@@ -185,14 +226,20 @@ class ReviewsOfPart:
                 self._current = None
                 continue
             is_labelled = each.name.startswith("evaluation")
-            text = each.body if is_labelled else each.source.text(each.start, each.body.end)
+            text = (
+                each.body
+                if is_labelled
+                else each.source.text(each.start, each.body.end)
+            )
             if text.raw:
                 self._remark(text)
         # Without a verdict it was a remark: a name or a date alone makes no review.
         sheets = [sheet for sheet in self._sheets if "verdict" in sheet.facts]
         # Evaluations below a table of verdicts belong to the review of the one they name.
         for aside in self._asides:
-            mine = [sheet for sheet in sheets if self._reviewer(sheet)[1] == aside.about]
+            mine = [
+                sheet for sheet in sheets if self._reviewer(sheet)[1] == aside.about
+            ]
             for sheet in mine[:1]:
                 sheet.words += aside.words
         is_alone = len(sheets) == 1 and not within
@@ -225,9 +272,15 @@ class ReviewsOfPart:
     def _read_rows(self, rows: Sequence[ReviewRow]) -> None:
         """Begin a review for each row with a verdict; what follows several belongs to none of them."""
         for row in rows:
-            reviewer = next((title for title in _REVIEWERS if title in row and row[title].raw), "")
+            reviewer = next(
+                (title for title in _REVIEWERS if title in row and row[title].raw), ""
+            )
             date = next((title for title in _DATES if title in row), "")
-            texts = [title for title in row if title not in (_VERDICT, reviewer, date, "#", "domain")]
+            texts = [
+                title
+                for title in row
+                if title not in (_VERDICT, reviewer, date, "#", "domain")
+            ]
             # The evaluation comes first, then remarks.
             texts.sort(key=[*_EVALUATIONS, *texts].index)
             if row[_VERDICT].raw:
@@ -262,7 +315,9 @@ class ReviewsOfPart:
             self._sheets.append(current)
         current.facts[fact] = text
 
-    def _remark(self, text: Excerpt, about: str | None = None, *, is_labelled: bool = False) -> None:
+    def _remark(
+        self, text: Excerpt, about: str | None = None, *, is_labelled: bool = False
+    ) -> None:
         """Add text to the current review, or begin an aside about a reviewer."""
         current = self._current
         if about and (current is None or self._reviewer(current)[1] != about):
@@ -275,9 +330,17 @@ class ReviewsOfPart:
 
     def _reviewer(self, sheet: ReviewSheet) -> tuple[Excerpt | None, str | None]:
         """The first whom the register knows of those that may be the reviewer, else the first of them."""
-        named = [each for each in (sheet.facts.get("reviewer"), self._named) if each and each.raw]
-        words = [(name, reviewer_word(name.plain, name.source.vocabulary)) for name in named]
-        return next((each for each in words if each[1]), words[0] if words else (None, None))
+        named = [
+            each
+            for each in (sheet.facts.get("reviewer"), self._named)
+            if each and each.raw
+        ]
+        words = [
+            (name, reviewer_word(name.plain, name.source.vocabulary)) for name in named
+        ]
+        return next(
+            (each for each in words if each[1]), words[0] if words else (None, None)
+        )
 
     def _record(self, sheet: ReviewSheet, is_alone: bool) -> Values:
         """The fields of a ``Review``; reports what is not in the words of the register."""
@@ -288,7 +351,9 @@ class ReviewsOfPart:
         whole = self.part.body if is_alone else verdict.source.text(start, end)
         reviewer, word = self._reviewer(sheet)
         if reviewer is None:
-            whole.report("review-reviewer", "the cross-review does not name its reviewer")
+            whole.report(
+                "review-reviewer", "the cross-review does not name its reviewer"
+            )
         elif word is None and vocabulary.agents:
             reviewer.report_unknown("the reviewer", vocabulary.agents)
         stated = _opinion_in(verdict.raw, vocabulary.opinions, 0, len(verdict.raw))
@@ -296,15 +361,31 @@ class ReviewsOfPart:
         if opinion is None:
             verdict.report_unknown("the verdict", vocabulary.opinions)
         # What stands behind the opinion is a condition, or the reason where none is given elsewhere.
-        behind = verdict.raw[stated.end() :].lstrip(_MARKS_OF_CONDITION) if stated else ""
-        rest = verdict.piece(len(verdict.raw) - len(behind)) if any(map(str.isalnum, behind)) else None
+        behind = (
+            verdict.raw[stated.end() :].lstrip(_MARKS_OF_CONDITION) if stated else ""
+        )
+        rest = (
+            verdict.piece(len(verdict.raw) - len(behind))
+            if any(map(str.isalnum, behind))
+            else None
+        )
         evaluation = sheet.labelled or (sheet.words[0] if sheet.words else rest)
         return whole.record(
-            reviewer=reviewer.record(value=word or reviewer.plain) if reviewer else None,
+            reviewer=reviewer.record(value=word or reviewer.plain)
+            if reviewer
+            else None,
             verdict=verdict.record(value=verdict.plain),
             opinion=Opinion(opinion) if opinion else None,
-            condition=_WHOLLY_IN_BRACKETS.sub(r"\1", rest.plain.strip(_MARKS_OF_CONDITION)) if rest else "",
+            condition=_WHOLLY_IN_BRACKETS.sub(
+                r"\1", rest.plain.strip(_MARKS_OF_CONDITION)
+            )
+            if rest
+            else "",
             evaluation=evaluation.record() if evaluation else None,
-            remarks=[text.record() for text in sheet.words if text.raw and text is not evaluation],
+            remarks=[
+                text.record()
+                for text in sheet.words
+                if text.raw and text is not evaluation
+            ],
             date=date.record(value=date.plain) if date else None,
         )

@@ -46,7 +46,16 @@ _IN_CODE = ("severity", "status", "resolution", "agent", "domain")
 _BEFORE_LABEL = re.compile(rb"[\s>|*_`+\d.)\"'-]*")
 # Where a new row goes: after the last row whose label stands before its own label in this list.
 _ORDER = [
-    *("ticketid", "severity", "status", "resolution", "batch", "agent", "domain", "assignee"),
+    *(
+        "ticketid",
+        "severity",
+        "status",
+        "resolution",
+        "batch",
+        "agent",
+        "domain",
+        "assignee",
+    ),
     *("coderepository", "created", "updated"),
 ]
 
@@ -57,7 +66,10 @@ _AFTER_RELATED = (
     SectionKind.REMEDIATION,
     SectionKind.APPENDIX,
 )
-_HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|-------|")
+_HEADER = (
+    "| Ticket ID | Relationship | Notes |",
+    "|-----------|--------------|-------|",
+)
 _ID_COLUMNS = re.compile(r"(?s)(?:ticket|id|finding).*")
 _KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
 _MARKER = re.compile(rb"(\d{0,9})([-*+.)])")
@@ -72,12 +84,25 @@ def tick(page: Page, item: ChecklistItem, done: bool) -> Splice:
         BadDataError: It has none, as far as one can see.
     """
     at = min(item.span.start, item.span.end)
-    holders = [block for block in page.blocks if block.kind == "Item" and block.start <= at <= block.end]
-    matches = [_BOX.match(page.data, holder.start) for holder in holders if holder.checked is not None]
+    holders = [
+        block
+        for block in page.blocks
+        if block.kind == "Item" and block.start <= at <= block.end
+    ]
+    matches = [
+        _BOX.match(page.data, holder.start)
+        for holder in holders
+        if holder.checked is not None
+    ]
     boxes = [match for match in matches if match and match.end() <= at]
     if not boxes:
         message = f"no box before {item.text!r} can be found; nothing was changed"
-        raise BadDataError(message, file=page.source.path, line=item.span.line, hint="edit the file by hand")
+        raise BadDataError(
+            message,
+            file=page.source.path,
+            line=item.span.line,
+            hint="edit the file by hand",
+        )
     return Splice(*boxes[-1].span(1), b"x" if done else b" ")
 
 
@@ -95,16 +120,25 @@ def add_section(
 
     def before_part(part: DocumentPart) -> Splices:
         start = line_at(data, part.start).start
-        return [Splice(start, start, line_end(data, start).join([*lines, b"", *rule, b""]))]
+        return [
+            Splice(start, start, line_end(data, start).join([*lines, b"", *rule, b""]))
+        ]
 
-    yield from (before_part(part) for part in [part for part in followers if part.kind in before][:1])
+    yield from (
+        before_part(part)
+        for part in [part for part in followers if part.kind in before][:1]
+    )
     last = line_at(data, len(data))
     blocks = [block for part in page.parts for block in part.blocks]
     ended = not blocks or blocks[-1].kind == "Rule"
-    gap = [] if not data[line_at(data, max(last.start - 1, 0)).start :].strip() else [b""]
+    gap = (
+        [] if not data[line_at(data, max(last.start - 1, 0)).start :].strip() else [b""]
+    )
     end = line_end(data, len(data))
     text = end.join([*gap, *([] if ended else rule), *lines, b""])
-    yield [Splice(len(data), len(data), (end if last.start < len(data) else b"") + text)]
+    yield [
+        Splice(len(data), len(data), (end if last.start < len(data) else b"") + text)
+    ]
     yield from (before_part(part) for part in reversed(followers))
 
 
@@ -144,11 +178,16 @@ def _in_yaml(values: Sequence[str], like: str, quote: str = "") -> Iterator[str]
     """Ways to write one or several values of front matter, where ``like`` stands: bare, or in quotes."""
     for mark in dict.fromkeys((quote, "", '"', "'")):
         means_itself = (
-            mark not in each and "\\" not in each if mark else _YAML.fullmatch(each) for each in values
+            mark not in each and "\\" not in each if mark else _YAML.fullmatch(each)
+            for each in values
         )
         if all(means_itself):
             written = ", ".join(f"{mark}{value}{mark}" for value in values)
-            yield f"[{written}]" if len(values) > 1 or like.startswith(("[", "- ")) else written
+            yield (
+                f"[{written}]"
+                if len(values) > 1 or like.startswith(("[", "- "))
+                else written
+            )
 
 
 def _markup_of(like: str) -> Callable[[str], str]:
@@ -170,32 +209,52 @@ def _bare(value: str) -> str:
 def row_of(page: Page, labels: Sequence[str]) -> tuple[str, Text] | None:
     """The row that has one of ``labels``, as it is written there, with its value; one with a value first."""
     wanted = list(map(squeeze, labels))
-    rows = [(label, value) for label, value in page.document.metadata.items() if key_of(label) in wanted]
+    rows = [
+        (label, value)
+        for label, value in page.document.metadata.items()
+        if key_of(label) in wanted
+    ]
     rows.sort(key=lambda row: (not row[1].raw, wanted.index(key_of(row[0]))))
     return rows[0] if rows else None
 
 
-def set_row(page: Page, labels: Sequence[str], values: Sequence[str]) -> Iterator[Splices]:
+def set_row(
+    page: Page, labels: Sequence[str], values: Sequence[str]
+) -> Iterator[Splices]:
     """Yield ways to give the row with one of ``labels`` new values, or to add it."""
     like = ""
     if squeeze(labels[0]) in _IN_CODE:
         # Words are code where the document's other words are.
-        others = (row_of(page, [name]) for name in ("Severity", "Status", "Ticket ID", "ID"))
+        others = (
+            row_of(page, [name]) for name in ("Severity", "Status", "Ticket ID", "ID")
+        )
         like = next((other[1].raw for other in others if other and other[1].raw), "")
     row = row_of(page, labels)
-    yield from _replace_row(page, *row, values, like) if row else _add_row(page, labels[0], values, like)
+    yield from (
+        _replace_row(page, *row, values, like)
+        if row
+        else _add_row(page, labels[0], values, like)
+    )
 
 
-def _replace_row(page: Page, label: str, value: Text, values: Sequence[str], like: str) -> Iterator[Splices]:
+def _replace_row(
+    page: Page, label: str, value: Text, values: Sequence[str], like: str
+) -> Iterator[Splices]:
     data, (start, end, _) = page.data, value.span
     table_row = page.enclosing(value, _ROWS, label)
     if page.enclosing(value, ["FrontMatter"]):
-        quote = data[start - 1 : start].decode() if value.raw and data[start - 1 : start] in b"\"'" else ""
+        quote = (
+            data[start - 1 : start].decode()
+            if value.raw and data[start - 1 : start] in b"\"'"
+            else ""
+        )
         start, end = start - len(quote), end + len(quote)
         if start == end:
             start = end = len(data[:start].rstrip())
         for text in _in_yaml(values, value.raw, quote):
-            yield [Splice(start, end, text.encode() if value.raw else b" " + text.encode())]
+            yield [
+                Splice(start, end, text.encode() if value.raw else b" " + text.encode())
+            ]
         return
     like = value.raw or (like if squeeze(label) in _IN_CODE else "")
     for text in spellings(values, like, cell=table_row is not None):
@@ -227,15 +286,22 @@ def _fill_cell(data: bytes, at: int, row: Block, written: bytes) -> Splice:
     return Splice(inner, inner, b" " * (blank < 1) + written + b" " * (blank < 2))
 
 
-def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterator[Splices]:
+def _add_row(
+    page: Page, label: str, values: Sequence[str], like: str
+) -> Iterator[Splices]:
     """Yield ways to add a row in the markup of ``like``: below another row, else below the title."""
     rows, key = list(page.document.metadata.items()), squeeze(label)
     before = _ORDER[: _ORDER.index(key)] if key in _ORDER else []
     preceding = [row for row in rows if squeeze(row[0]) in before]
     preceding.sort(key=lambda row: _ORDER.index(squeeze(row[0])))
-    siblings = [*reversed(preceding), *(row for row in reversed(rows) if row not in preceding)]
+    siblings = [
+        *reversed(preceding),
+        *(row for row in reversed(rows) if row not in preceding),
+    ]
     in_front = any(page.enclosing(value, ["FrontMatter"]) for _, value in rows)
-    for text in _in_yaml(values, "") if in_front else spellings(values, like, cell=True):
+    for text in (
+        _in_yaml(values, "") if in_front else spellings(values, like, cell=True)
+    ):
         for sibling, value in siblings:
             splice = _row_below(page, sibling, value, label, text)
             if splice:
@@ -246,7 +312,9 @@ def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterat
             yield [_apart(page, heading, f"**{label}:** {text}".encode())]
 
 
-def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> Splice | None:
+def _row_below(
+    page: Page, sibling: str, value: Text, label: str, text: str
+) -> Splice | None:
     """Return a new row below ``sibling`` that is written like it; None where it cannot be told how."""
     data, row = page.data, page.enclosing(value, _ROWS, sibling)
     start, end = sorted((value.span.start, value.span.end))
@@ -266,30 +334,55 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
         return lines_below(data, below, written + b" |" * is_closed)
     item = page.enclosing(value, ["Item"])
     below = line_at(data, page.source.whole(item).end if item else max(end, after))
-    trailing = data[max(end, after) : line.end] if not value.raw or below.start == line.start else b""
+    trailing = (
+        data[max(end, after) : line.end]
+        if not value.raw or below.start == line.start
+        else b""
+    )
     if not trailing.strip():
         written += trailing
     # The document may write each of its labelled lines as a paragraph.
-    paragraphs = [page.enclosing(each, ["Paragraph"]) for each in page.document.metadata.values()]
+    paragraphs = [
+        page.enclosing(each, ["Paragraph"]) for each in page.document.metadata.values()
+    ]
     own = page.enclosing(value, ["Paragraph"])
-    is_alone = item is None and own is not None and paragraphs.count(own) == 1 < len(paragraphs)
+    is_alone = (
+        item is None
+        and own is not None
+        and paragraphs.count(own) == 1 < len(paragraphs)
+    )
     return lines_below(data, below, *([b"", written] if is_alone else [written]))
 
 
 # Related findings.
 
 
-def name_duplicate(page: Page, named: Sequence[Relation], other: str) -> Iterator[Splices]:
+def name_duplicate(
+    page: Page, named: Sequence[Relation], other: str
+) -> Iterator[Splices]:
     """Ways to name a duplicate, where ``named`` are the relations that the document states already."""
     for relation in named:
         start, end, _ = relation.span
         at = page.data.upper().find(relation.id.encode(), start, end)
-        match = _KIND.match(page.data, at + len(relation.id.encode()), end) if at >= 0 else None
+        match = (
+            _KIND.match(page.data, at + len(relation.id.encode()), end)
+            if at >= 0
+            else None
+        )
         if relation.id == other and match:
-            is_stated = match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS)
+            is_stated = match["kind"] and word_for(
+                match["kind"].decode(), RELATIONSHIPS
+            )
             until = match.end() if is_stated else match.end("closing")
-            yield [Splice(match.end("closing"), until, f" ({Relationship.DUPLICATE})".encode())]
-    header_and_row = [*_HEADER, f"| {code_span(other)} | {code_span(Relationship.DUPLICATE)} |  |"]
+            yield [
+                Splice(
+                    match.end("closing"), until, f" ({Relationship.DUPLICATE})".encode()
+                )
+            ]
+    header_and_row = [
+        *_HEADER,
+        f"| {code_span(other)} | {code_span(Relationship.DUPLICATE)} |  |",
+    ]
     related = [part for part in page.parts if part.kind is SectionKind.RELATED]
     for part in related:
         blocks = [block for block in part.blocks if block.kind != "Rule"]
@@ -302,7 +395,11 @@ def name_duplicate(page: Page, named: Sequence[Relation], other: str) -> Iterato
             text = page.source.whole(block)
             if block.kind == "Paragraph" and _NOTHING.fullmatch(text.plain):
                 rows = [line.encode() for line in header_and_row]
-                yield [Splice(text.start, text.end, line_end(page.data, text.start).join(rows))]
+                yield [
+                    Splice(
+                        text.start, text.end, line_end(page.data, text.start).join(rows)
+                    )
+                ]
         last = blocks[-1] if blocks else part.heading
         if last is not None:
             yield [_apart(page, last, f"- {other} ({Relationship.DUPLICATE})".encode())]
@@ -320,7 +417,9 @@ def _link_row(page: Page, table: MarkdownTable, other: str) -> Splice:
     cells[own or titles[0]] = code_span(other)
     text = f"| {' | '.join(cells.values())} |".encode()
     rows = [row for row in table.body if not row.text]
-    if len(rows) == 1 and all(_NOTHING.fullmatch(cell.plain) for cell in table.cells(rows[0])):
+    if len(rows) == 1 and all(
+        _NOTHING.fullmatch(cell.plain) for cell in table.cells(rows[0])
+    ):
         row = page.source.whole(rows[0].block)
         return Splice(row.start, row.end, text)
     head_line = line_at(data, header.start)

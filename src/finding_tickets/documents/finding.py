@@ -57,13 +57,24 @@ _STATUS = re.compile(
 _EVIDENCE = re.compile(
     r"(?:.* )?(?:evidence|reality|actual\w*|proof|notes?|details?|finding|code|explanation)"
 )
-_OPEN = re.compile(r"\W*(?:partial\w*|partly|mixed|mostly|unclear|unverified|misleading|n/a)\b|\u26a0")
+_OPEN = re.compile(
+    r"\W*(?:partial\w*|partly|mixed|mostly|unclear|unverified|misleading|n/a)\b|\u26a0"
+)
 _FALSE = re.compile(
     r"[\u274c\u2716\u2717\u2718]|\b(?:false|incorrect|wrong|inaccurate|refuted|invalid|outdated|untrue|no)\b"
     r"|\bnot (?:true|accurate|correct|valid|confirmed|verified)\b"
 )
-_TRUE = re.compile(r"[\u2705\u2713\u2714]|\b(?:true|correct|confirmed|verified|valid|accurate|yes|proven)\b")
-_FILE_KEYS = ["reportfile", "report", "file", "source", "sourcereport", "originalreport"]
+_TRUE = re.compile(
+    r"[\u2705\u2713\u2714]|\b(?:true|correct|confirmed|verified|valid|accurate|yes|proven)\b"
+)
+_FILE_KEYS = [
+    "reportfile",
+    "report",
+    "file",
+    "source",
+    "sourcereport",
+    "originalreport",
+]
 _REPORT_LABELS = re.compile(r"reportfiles?|section")
 _SUMMARIES = "Summary, Problem, Description, Issue, Symptom, Observed Behaviour, Observed Behavior"
 _FIXES = "Recommended Fix, Proposed Fix, Suggested Fix, Fix Plan, Fix, Recommendation"
@@ -84,7 +95,9 @@ _BEFORE_NOTE = " \t:-\u2013\u2014"
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _ASIDE = re.compile(r"\s*(?:\(.*\))?")
 _KIND_BEHIND = re.compile(r"\s*\((?P<kind>[^)]*)\)")
-_BETWEEN_IDS = re.compile(r"[\s,;&/\])]*(?:and\s+|(?P<to>(?:-|\u2013|\.\.|to|through)\s*))?[\[(]?")
+_BETWEEN_IDS = re.compile(
+    r"[\s,;&/\])]*(?:and\s+|(?P<to>(?:-|\u2013|\.\.|to|through)\s*))?[\[(]?"
+)
 _LONGEST_RANGE = 100
 _PATH = re.compile(r"\w/\w|\w\.md\b")
 _ROWS = re.compile(
@@ -96,31 +109,67 @@ NOTE_COLUMNS = re.compile(r"(?s)(?:note|desc|reason|why).*")
 RELATIONSHIPS = Spelled(
     {
         Relationship.RELATED: ("related to", "see also", "see", "relates to"),
-        Relationship.DUPLICATE: ("duplicate of", "duplicates", "duplicated by", "same as"),
+        Relationship.DUPLICATE: (
+            "duplicate of",
+            "duplicates",
+            "duplicated by",
+            "same as",
+        ),
         Relationship.BLOCKS: ("blocking", "blocker for"),
-        Relationship.BLOCKED_BY: ("depends on", "blocked", "requires", "dependencies", "depends"),
+        Relationship.BLOCKED_BY: (
+            "depends on",
+            "blocked",
+            "requires",
+            "dependencies",
+            "depends",
+        ),
     }
 )
 
 
-def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None) -> Ticket:
+def read_finding(
+    sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
+) -> Ticket:
     """Return the ticket that ``sections`` make up."""
     source, words = metadata.source, metadata.source.vocabulary
     of_kind = parts_by_kind(sections)
     # All sections but these two are in the ticket's own words.
-    own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
-    weighed = [p for p in sections if p.kind in _DONE or (p.kind is None and "severity" in p.name.split())]
+    own = [
+        p
+        for p in sections
+        if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)
+    ]
+    weighed = [
+        p
+        for p in sections
+        if p.kind in _DONE or (p.kind is None and "severity" in p.name.split())
+    ]
     fixes = (part.body.record() for part in of_kind[SectionKind.FIX])
-    agent, agents = metadata.string("Agent"), [each["value"] for each in metadata.strings("Agent")]
+    agent, agents = (
+        metadata.string("Agent"),
+        [each["value"] for each in metadata.strings("Agent")],
+    )
     if agent and agents:
         # The first of several, in the register's word where it has one.
         agent["value"] = reviewer_word(agents[0], words) or agents[0]
     status = metadata.word("Status", words.statuses)
     # Rows such as ``Duplicate Of`` or ``Blocked By`` name tickets as well.
-    rows = (entry for entry in metadata.entries.values() if _ROWS.fullmatch(entry.key) and entry.value.raw)
-    related = [named for entry in rows for named in _of_line(entry.value, _kind(entry.label))]
-    related += (named for part in of_kind[SectionKind.RELATED] for named in read_relations(part))
-    related += (named for part in of_kind[SectionKind.REFERENCES] for named in read_references(part))
+    rows = (
+        entry
+        for entry in metadata.entries.values()
+        if _ROWS.fullmatch(entry.key) and entry.value.raw
+    )
+    related = [
+        named for entry in rows for named in _of_line(entry.value, _kind(entry.label))
+    ]
+    related += (
+        named for part in of_kind[SectionKind.RELATED] for named in read_relations(part)
+    )
+    related += (
+        named
+        for part in of_kind[SectionKind.REFERENCES]
+        for named in read_references(part)
+    )
     values: Values = {
         **read_header(metadata, title),
         "severity": metadata.word("Severity", words.severities, mentioned=True),
@@ -137,7 +186,9 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
         or next(_opening(sections, title), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
         "categories": [
-            item for part in of_kind[SectionKind.SUMMARY] for item in read_checklist(part, "name", "ticked")
+            item
+            for part in of_kind[SectionKind.SUMMARY]
+            for item in read_checklist(part, "name", "ticked")
         ],
         "evidence": [
             code
@@ -146,13 +197,21 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
             for code in read_code(part)
         ],
         "related": related,
-        "reports": [report for part in of_kind[SectionKind.APPENDIX] for report in _reports(part)],
-        "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
+        "reports": [
+            report
+            for part in of_kind[SectionKind.APPENDIX]
+            for report in _reports(part)
+        ],
+        "checklist": [
+            item for part in _checked(sections) for item in read_checklist(part)
+        ],
         "reviews": read_reviews(sections),
         "severity_changes": read_severity_changes(metadata, weighed),
         "checked_claims": list(_checked_claims(own)),
         "corrections": list(read_corrections(own)),
-        "remediation": next(map(read_remediation, of_kind[SectionKind.REMEDIATION]), None),
+        "remediation": next(
+            map(read_remediation, of_kind[SectionKind.REMEDIATION]), None
+        ),
         "sections": [part.record() for part in sections],
         **read_resolution(of_kind, metadata, status),
     }
@@ -162,7 +221,10 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
         named = file_name(source.path, words)
         tags = [match["word"] for match in GRADE.finditer(title.plain if title else "")]
         tags += [each["value"] for each in metadata.strings("Labels")]
-        graded = next((word for tag in tags if (word := word_for(tag, words.severities))), named.severity)
+        graded = next(
+            (word for tag in tags if (word := word_for(tag, words.severities))),
+            named.severity,
+        )
         if graded and values["severity"] is None:
             values["severity"] = source.text(0, 0).record(value=graded)
         if named.domain and not values["domains"]:
@@ -171,7 +233,9 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
         # A folder says a status or an outcome.
         said, own = filed[1], values["outcome"]
         is_outcome = said in set(Outcome)
-        if values["status"] is None and (is_outcome or not own or said == Status.CLOSED):
+        if values["status"] is None and (
+            is_outcome or not own or said == Status.CLOSED
+        ):
             state = said if said in set(Status) and not own else Status.CLOSED
             values["status"] = source.text(0, 0).record(value=state)
         if (
@@ -191,8 +255,14 @@ def _summaries(of_kind: PartsByKind) -> Iterator[Excerpt]:
         yield from part.paragraphs
     for kind in (SectionKind.SUMMARY, SectionKind.PROBLEM, SectionKind.DESCRIPTION):
         for part in of_kind[kind]:
-            items = [part.source.words(item) for item in part.by_kind["Item"] if item.checked is None]
-            yield from (text for text in (*part.paragraphs, *items) if _PROSE.match(text.raw))
+            items = [
+                part.source.words(item)
+                for item in part.by_kind["Item"]
+                if item.checked is None
+            ]
+            yield from (
+                text for text in (*part.paragraphs, *items) if _PROSE.match(text.raw)
+            )
 
 
 def _locations(own: Sequence[DocumentPart], metadata: Metadata) -> list[Values]:
@@ -207,7 +277,9 @@ def _locations(own: Sequence[DocumentPart], metadata: Metadata) -> list[Values]:
         stated_locations(metadata.entries.values())
         or [place for part in changed for place in read_mentioned(part)]
         or stated_locations(
-            entry for part in _telling(own) for entry in labelled_values(part.source, part.blocks, PLACES)
+            entry
+            for part in _telling(own)
+            for entry in labelled_values(part.source, part.blocks, PLACES)
         )
         or read_cited(_telling(own))
     )
@@ -220,7 +292,9 @@ def _telling(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
             yield from _telling(part.pieces) if part.parts else [part]
 
 
-def read_checklist(part: DocumentPart, text: str = "text", done: str = "done") -> Iterator[Values]:
+def read_checklist(
+    part: DocumentPart, text: str = "text", done: str = "done"
+) -> Iterator[Values]:
     """Every item with a check box, under the names of its two fields."""
     for item in part.by_kind["Item"]:
         if item.checked is not None:
@@ -235,11 +309,19 @@ def _reports(part: DocumentPart) -> list[Values]:
     for entry, after in zip(entries, [*entries, None][1:], strict=True):
         if entry.key in _FILE_KEYS:
             section = after if after and after.key in ("section", "sections") else None
-            text = source.text(entry.value.start, section.value.end if section else entry.value.end)
-            found.append(text.record(file=entry.plain, section=section.plain if section else ""))
+            text = source.text(
+                entry.value.start, section.value.end if section else entry.value.end
+            )
+            found.append(
+                text.record(file=entry.plain, section=section.plain if section else "")
+            )
     # Without any label, the Markdown files in backticks.
     mentioned = source.text(part.start, part.end).code_spans() if not found else []
-    return found or [text.record(file=text.raw, section="") for text in mentioned if text.raw.endswith(".md")]
+    return found or [
+        text.record(file=text.raw, section="")
+        for text in mentioned
+        if text.raw.endswith(".md")
+    ]
 
 
 # Related findings: a table, a list of IDs with notes, or text that names them.
@@ -275,7 +357,9 @@ def _of_table(table: MarkdownTable) -> Iterator[Values]:
         # A cell of IDs is nothing but these and a remark in brackets.
         cell, found = cells[0], list[str]()
         for each in cells:
-            leading, rest = _leading(table.source.vocabulary, _LINK.sub(r"\1", each.plain))
+            leading, rest = _leading(
+                table.source.vocabulary, _LINK.sub(r"\1", each.plain)
+            )
             if leading and not found and _ASIDE.fullmatch(rest):
                 cell, found = each, leading
         if not found and not all(_NOTHING.fullmatch(each.plain) for each in cells):
@@ -287,7 +371,9 @@ def _of_table(table: MarkdownTable) -> Iterator[Values]:
                 row[related].report_unknown("the relationship", RELATIONSHIPS)
         note = "" if row[noted] is cell else row[noted].plain
         for ticket in found:
-            yield cell.record(id=ticket, relationship=how or Relationship.RELATED, note=note)
+            yield cell.record(
+                id=ticket, relationship=how or Relationship.RELATED, note=note
+            )
 
 
 def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
@@ -300,7 +386,11 @@ def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
         stated = _kind(aside["kind"]) if aside else None
         note = (rest[aside.end() :] if aside and stated else rest).strip(_BEFORE_NOTE)
         for ticket in found:
-            yield text.record(id=ticket, relationship=stated or kind or Relationship.RELATED, note=note)
+            yield text.record(
+                id=ticket,
+                relationship=stated or kind or Relationship.RELATED,
+                note=note,
+            )
         return
     # A piece of a path or of a longer name is no ID.
     pattern = re.compile(rf"(?<![\w./-])(?:{vocabulary.id_pattern})(?![\w/-]|\.\w)")
@@ -309,7 +399,9 @@ def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
         how = how or _kind(words[: match.start()])
         named.append(match[0].upper())
     for ticket in dict.fromkeys(named):
-        yield text.record(id=ticket, relationship=how or Relationship.RELATED, note=words)
+        yield text.record(
+            id=ticket, relationship=how or Relationship.RELATED, note=words
+        )
     if not (named or _NOTHING.fullmatch(words) or _PATH.search(words)):
         _report_no_id(text)
 
@@ -333,7 +425,11 @@ def _between(first: str, last: str) -> list[str]:
     """Return the IDs of a series between two of it; none of thousands, which are a slip of the pen."""
     series, _, low = first.rpartition("-")
     other, _, high = last.rpartition("-")
-    if series != other or not (low.isdigit() and high.isdigit()) or int(high) - int(low) > _LONGEST_RANGE:
+    if (
+        series != other
+        or not (low.isdigit() and high.isdigit())
+        or int(high) - int(low) > _LONGEST_RANGE
+    ):
         return []
     return [f"{series}-{each:0{len(low)}d}" for each in range(int(low) + 1, int(high))]
 
@@ -364,17 +460,33 @@ def _labelled(metadata: Metadata, names: str) -> Values | None:
     """Return the text of a ticket without sections under the first of the labels that it has."""
     # ``Issue: BUG-7`` is the ID.
     entries = (metadata.get(name) for name in names.split(", "))
-    return next((entry.value.record() for entry in entries if entry and entry != metadata.stated_id), None)
+    return next(
+        (
+            entry.value.record()
+            for entry in entries
+            if entry and entry != metadata.stated_id
+        ),
+        None,
+    )
 
 
-def _opening(sections: Sequence[DocumentPart], title: Excerpt | None) -> Iterator[Values]:
+def _opening(
+    sections: Sequence[DocumentPart], title: Excerpt | None
+) -> Iterator[Values]:
     """The text below the title that is neither a labelled value nor a remark on the severity."""
-    titles = [part for part in sections if part.headline and title and part.headline.start == title.start]
+    titles = [
+        part
+        for part in sections
+        if part.headline and title and part.headline.start == title.start
+    ]
     for part in (part for part in sections if part in titles or part.level <= 1):
         words = part.source.vocabulary.severities
         for text in filter(lambda text: _PROSE.match(text.raw), part.paragraphs):
             labels = labels_in(part.source, text, LABELS)
-            if next(labels, None) is None and next(changes_in(text, words), None) is None:
+            if (
+                next(labels, None) is None
+                and next(changes_in(text, words), None) is None
+            ):
                 yield text.record()
 
 
@@ -388,7 +500,9 @@ def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             found = row[status].plain if status else ""
             lowered, holds = found.lower(), None
             # "Partially true" decides nothing, and "not correct" is looked for before "correct".
-            if not _OPEN.match(lowered) and (_FALSE.search(lowered) or _TRUE.search(lowered)):
+            if not _OPEN.match(lowered) and (
+                _FALSE.search(lowered) or _TRUE.search(lowered)
+            ):
                 holds = _FALSE.search(lowered) is None
             yield table.text_of(row).record(
                 claim=row[claim].plain if claim else "",

@@ -10,7 +10,12 @@ from finding_tickets.documents.finding import read_checklist
 from finding_tickets.documents.locations import place_of, read_code, read_locations
 from finding_tickets.documents.metadata import Metadata, labels_in, read_header
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.sections import DocumentPart, SectionKind, nested, parts_by_kind
+from finding_tickets.documents.sections import (
+    DocumentPart,
+    SectionKind,
+    nested,
+    parts_by_kind,
+)
 from finding_tickets.documents.source import Excerpt, Values, walk, words_of
 from finding_tickets.model.ticket import ImplementationReview
 
@@ -20,7 +25,9 @@ _NOT_CODE = (SectionKind.REMEDIATION, SectionKind.RESOLUTION)
 _VERDICTS = (
     re.compile(r"(?:final |overall |review )*verdict"),
     re.compile(r"(?:final |overall )*(?:assessment|decision|approval)"),
-    re.compile(r"(?:final |overall )*(?:recommendation|status|result|conclusion|outcome)"),
+    re.compile(
+        r"(?:final |overall )*(?:recommendation|status|result|conclusion|outcome)"
+    ),
 )
 _SAYS_VERDICT = re.compile(
     r"(?i)\W*(?:approve[d]?|ready\b|accept(?:ed|able)?|reject(?:ed)?|changes requested|request changes"
@@ -28,7 +35,15 @@ _SAYS_VERDICT = re.compile(
     r"|do not merge)\b",
 )
 _BEFORE_WORDS = re.compile(r"^[^\w]+")
-_OVERALL = ["overall", "overallscore", "qualityscore", "score", "total", "overallrating", "overallgrade"]
+_OVERALL = [
+    "overall",
+    "overallscore",
+    "qualityscore",
+    "score",
+    "total",
+    "overallrating",
+    "overallgrade",
+]
 _SCORE = re.compile(
     r"(?s)(?P<value>\d+(?:\.\d+)?)\s*(?:/|out of)\s*(?P<out_of>\d+(?:\.\d+)?)\s*(?P<remark>.*)"
 )
@@ -37,7 +52,9 @@ _FILES = re.compile(
     r"(?:files?|tests?) (?:changed|modified|created|added|deleted|touched|reviewed)|(?:changed|new) files"
 )
 
-_PLANNED = re.compile(r".*\b(?:plan|requirements?|compliance|specification|spec|acceptance)\b.*")
+_PLANNED = re.compile(
+    r".*\b(?:plan|requirements?|compliance|specification|spec|acceptance)\b.*"
+)
 _REQUIREMENT = re.compile(r".*\brequirements?\b.*")
 _IN_A_PLAN = re.compile(
     r".*\b(?:requirements?|task|step|item|deliverable|criteri(?:on|a)|planned|plan|spec)\b.*"
@@ -63,14 +80,20 @@ _OPEN = re.compile(
 # In this order: "not met" is no "met", and what is partial is neither.
 _ANSWERS = {_OPEN: None, _UNMET: False, _MET: True}
 _MARK = re.compile(r"(?s)(?P<sign>[^\w\s*`(\[\"'-]\ufe0f?)\s*(?P<text>.*)")
-_ISSUE = re.compile(r"(?s)(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)")
+_ISSUE = re.compile(
+    r"(?s)(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)"
+)
 # Bold words that are neither the label of a value nor say that there is none.
-_BOLD = re.compile(r"(?si)(?:\d+[.)]\s*)?\*\*(?![ .]*(?:none|n/a)[ .]*\*\*)(?:(?!\*\*).)+(?<!:)\*\*(?!\s*:)")
+_BOLD = re.compile(
+    r"(?si)(?:\d+[.)]\s*)?\*\*(?![ .]*(?:none|n/a)[ .]*\*\*)(?:(?!\*\*).)+(?<!:)\*\*(?!\s*:)"
+)
 _SEVERITIES = re.compile(
     r"critical|block(?:er|ing)|high|major|important|medium|moderate|minor|low|trivial|nit(?:s|picks)?"
     r"|suggestions?|optional|p[0-4]"
 )
-_ISSUES = re.compile(r"(?:.* )?(?:issues?|suggestions?|findings|concerns|problems|bugs|nits)(?: .*)?")
+_ISSUES = re.compile(
+    r"(?:.* )?(?:issues?|suggestions?|findings|concerns|problems|bugs|nits)(?: .*)?"
+)
 
 
 def read_implementation_review(
@@ -79,14 +102,22 @@ def read_implementation_review(
     """Return the review that ``sections`` make up."""
     of_kind = parts_by_kind(sections)
     artifacts = list(_artifacts(sections))
-    files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
+    files = [
+        (text, each["name"])
+        for text, each in artifacts
+        if "file" in each["group"].lower()
+    ]
     commits = metadata.get("Commits")
     hashes = _HASH.findall(commits.plain) if commits else []
     if commits and not hashes:
-        commits.value.report("commits", f"no commit in {commits.plain!r}", "write abc1234 -> def5678")
+        commits.value.report(
+            "commits", f"no commit in {commits.plain!r}", "write abc1234 -> def5678"
+        )
     # Every labelled ``9.5/10``.
     entries = [entry for part in sections for entry in part.entries]
-    marks = [(entry, match) for entry in entries if (match := _SCORE.fullmatch(entry.plain))]
+    marks = [
+        (entry, match) for entry in entries if (match := _SCORE.fullmatch(entry.plain))
+    ]
     scores = [
         entry.value.record(
             name="overall" if entry.key in _OVERALL else entry.label,
@@ -106,7 +137,9 @@ def read_implementation_review(
         **read_header(metadata, title),
         "reviewer": metadata.string("Reviewer"),
         "date": metadata.string("Date"),
-        "commits": commits.value.record(base=hashes[0] if hashes[1:] else None, head=hashes[-1])
+        "commits": commits.value.record(
+            base=hashes[0] if hashes[1:] else None, head=hashes[-1]
+        )
         if commits and hashes
         else None,
         "plan": metadata.string("Plan"),
@@ -117,11 +150,26 @@ def read_implementation_review(
         "scores": scores,
         "performance_claims": list(_performance_claims(sections)),
         "artifacts": [each for _, each in artifacts],
-        "locations": [place for part in of_kind[SectionKind.LOCATION] for place in read_locations(part)]
+        "locations": [
+            place
+            for part in of_kind[SectionKind.LOCATION]
+            for place in read_locations(part)
+        ]
         or [place for text, name in files for place in place_of(text, name)],
-        "evidence": [code for part in sections if part.kind not in _NOT_CODE for code in read_code(part)],
-        "checklist": [item for part in of_kind[SectionKind.VERIFICATION] for item in read_checklist(part)],
-        "remediation": next(map(read_remediation, of_kind[SectionKind.REMEDIATION]), None),
+        "evidence": [
+            code
+            for part in sections
+            if part.kind not in _NOT_CODE
+            for code in read_code(part)
+        ],
+        "checklist": [
+            item
+            for part in of_kind[SectionKind.VERIFICATION]
+            for item in read_checklist(part)
+        ],
+        "remediation": next(
+            map(read_remediation, of_kind[SectionKind.REMEDIATION]), None
+        ),
         "sections": [part.record() for part in sections],
     }
     return ImplementationReview.model_validate(values)
@@ -140,17 +188,23 @@ def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
         if pattern.fullmatch(words_of(entry.label))
         and (pattern is not _VERDICTS[-1] or _SAYS_VERDICT.match(entry.plain))
     ]
-    return texts[0].record(value=_BEFORE_WORDS.sub("", texts[0].plain)) if texts else None
+    return (
+        texts[0].record(value=_BEFORE_WORDS.sub("", texts[0].plain)) if texts else None
+    )
 
 
 def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
     """Yield the labelled values of sections on performance, and the totals in their code."""
     for part in (each for each in parts if "performance" in each.name):
-        found = [(entry.value, f"{entry.label}: {entry.plain}") for entry in part.entries]
+        found = [
+            (entry.value, f"{entry.label}: {entry.plain}") for entry in part.entries
+        ]
         for block in part.by_kind["CodeBlock"]:
             content = part.source.text(block.first, block.last)
             totals = _TOTAL.finditer(content.raw)
-            found += [(content.piece(*match.span(1)), match[1].strip()) for match in totals]
+            found += [
+                (content.piece(*match.span(1)), match[1].strip()) for match in totals
+            ]
         for text, words in sorted(found, key=lambda pair: pair[0].start):
             if text.raw:
                 yield text.record(text=words)
@@ -159,12 +213,16 @@ def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]]:
     """Yield the artifacts of the change, under the heading of their group."""
     for part in parts:
-        if part.name not in ("artifacts", "deliverables") and not _FILES.fullmatch(part.name):
+        if part.name not in ("artifacts", "deliverables") and not _FILES.fullmatch(
+            part.name
+        ):
             yield from _artifacts(part.parts)
             continue
         for each in nested([part]):
             for block in takewhile(lambda block: not block.level, each.blocks):
-                for item in (item for item in walk([block], rows=False) if item.kind == "Item"):
+                for item in (
+                    item for item in walk([block], rows=False) if item.kind == "Item"
+                ):
                     # The first code span names the artifact; the rest is a remark.
                     text = part.source.words(item)
                     spans = text.code_spans()
@@ -182,7 +240,9 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         for block in walk(part.blocks, rows=False):
             if block.kind == "Table":
                 table = part.source.table(block)
-                requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
+                requirement = table.column(_REQUIREMENT) or (
+                    table.column(_IN_A_PLAN) if planned else None
+                )
                 status = table.column(_STATUS, requirement)
                 # Tables without a status only list what was asked for.
                 if requirement is None or status is None:
@@ -195,19 +255,27 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
                         row[status].report("requirement-status", message)
                     yield table.text_of(row).record(
                         text=row[requirement].plain,
-                        implementation=row[implementation].plain if implementation else "",
+                        implementation=row[implementation].plain
+                        if implementation
+                        else "",
                         met=_is_met(words),
                     )
             elif block.kind == "Item" and planned:
                 text = part.source.words(block)
                 mark = _MARK.match(text.plain)
                 if mark and any(pattern.match(mark["sign"]) for pattern in _ANSWERS):
-                    yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))
+                    yield text.record(
+                        text=mark["text"],
+                        implementation="",
+                        met=_is_met(text.plain.lower()),
+                    )
 
 
 def _is_met(words: str) -> bool | None:
     """Return the answer that a status mark or word gives; None where it leaves the question open."""
-    return next((met for pattern, met in _ANSWERS.items() if pattern.match(words)), None)
+    return next(
+        (met for pattern, met in _ANSWERS.items() if pattern.match(words)), None
+    )
 
 
 def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
@@ -223,11 +291,15 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             for item in block.children if block.kind == "List" else ():
                 words = part.source.words(item)
                 for entry in labels_in(part.source, words):
-                    details[entry.label] = part.source.text(entry.value.start, item.end).plain
+                    details[entry.label] = part.source.text(
+                        entry.value.start, item.end
+                    ).plain
         for text, details in headlines:
             if match := _ISSUE.fullmatch(text.plain):
                 severity, name = part.name.partition(" ")[0], match["id"] or ""
-                yield text.record(severity=severity, id=name, title=match["title"], details=details)
+                yield text.record(
+                    severity=severity, id=name, title=match["title"], details=details
+                )
 
 
 def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
@@ -236,4 +308,8 @@ def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
         if part.level <= 1 or not _ISSUES.fullmatch(part.name):
             yield from _severities(part.parts)
         elif "summary" not in part.name.split():
-            yield from (each for each in part.parts if _SEVERITIES.fullmatch(each.name.partition(" ")[0]))
+            yield from (
+                each
+                for each in part.parts
+                if _SEVERITIES.fullmatch(each.name.partition(" ")[0])
+            )

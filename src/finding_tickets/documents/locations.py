@@ -29,25 +29,35 @@ EXTENSION = (
     r"|asm|mdx|rst|csv|jsonl|j2|ejs|hbs|erb|pas|f90|rkt|sway|yul|wgsl|glsl|hlsl|bash|zsh)"
 )
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_RANGE = re.compile(r"(?<![\w.])L?(\d{1,9})(?:\s*(?:[-\u2013\u2014]|\.\.|\bto\b)\s*L?(\d{1,9}))?(?![\w.]*\w)")
+_RANGE = re.compile(
+    r"(?<![\w.])L?(\d{1,9})(?:\s*(?:[-\u2013\u2014]|\.\.|\bto\b)\s*L?(\d{1,9}))?(?![\w.]*\w)"
+)
 _ASIDE = re.compile(r"\([^()]*\)")
 _LINES_ALONE = re.compile(r"(?i)\((?:\s|[\d,;~&\u2013-]|lines?|and|L(?=\d))*\)")
-_PATH_AND_LINES = re.compile(r"(?P<path>.+?\.\w+)(?::(?P<lines>[L\d~][\dL\s,:~\u2013-]*))?")
+_PATH_AND_LINES = re.compile(
+    r"(?P<path>.+?\.\w+)(?::(?P<lines>[L\d~][\dL\s,:~\u2013-]*))?"
+)
 _FILE = re.compile(rf"[^\s()]+\.{EXTENSION}|[^\s()]+/[^\s()]*")
 _FILE_IN_PROSE = re.compile(
     rf"(?<![^\s(`])[^\s()`,;:]+(?:\.{EXTENSION}\b|/(?=[\s,;)`]|$))(?:(?::|#(?=L))[L\d][\dL,\u2013-]*(?<![,-]))?"
 )
 _IN_CODE = re.compile(r"(?<!`)`(?P<code>[^`\r\n]+)`")
-_NAME = re.compile(r"(?:(?:async )?def |class )?([A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*)(?:\(\))?")
+_NAME = re.compile(
+    r"(?:(?:async )?def |class )?([A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*)(?:\(\))?"
+)
 _LOOKS_LIKE_CODE = re.compile(r"[._(]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
 _BETWEEN_NAMES = re.compile(r"\s*(?:[,;&+/]|\band\b)\s*")
-_FIRST_COMMENT = re.compile(r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)")
+_FIRST_COMMENT = re.compile(
+    r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)"
+)
 _LINE = re.compile(rb"[^\r\n]+")
 _COMMENT = re.compile(rb"[ \t]*(?:#+|//|--|;|<!--)[ \t]*")
 _COMMENT_END = b"-->"
 _BLANK = b" \t"
-_FILE_BEFORE = re.compile(rf"(?s)(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)")
+_FILE_BEFORE = re.compile(
+    rf"(?s)(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)"
+)
 # Lines behind a file: ``: 10-20``, ``(lines 10-20)``, ``, line 5``, ``L3-L9``, ``lines: 3`` of a mapping.
 _COLON_LINES = re.compile(r"\s*:\s*(?P<lines>~?L?\d[\dL,\s\u2013-]*)")
 _SAID = (
@@ -65,7 +75,9 @@ _BLOB = re.compile(
     r"https?://[^\s()]+?/(?:blob|tree|src)/[^/\s]+/(?P<path>[^\s()#?]+)(?:#L?(?P<lines>\d+(?:-L?\d+)?))?"
 )
 _LINK = re.compile(r"\[`?([^\[\]`]+)`?\]\([^()\s]*?(?:[:#]L?(\d+(?:-L?\d+)?))?\)")
-_LINES_BY_HASH = re.compile(r"(?<=\.\w)#(?=L\d)|(?<=\.\w\w)#(?=L\d)|(?<=\.\w\w\w)#(?=L\d)")
+_LINES_BY_HASH = re.compile(
+    r"(?<=\.\w)#(?=L\d)|(?<=\.\w\w)#(?=L\d)|(?<=\.\w\w\w)#(?=L\d)"
+)
 _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
 # In running text: a link to lines, code that is a path, or a path with an extension of code.
 _CITED = re.compile(
@@ -91,11 +103,17 @@ def line_ranges(text: str) -> Lines:
     if not text:
         return ()
     bare = _ASIDE.sub(
-        lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ", _DATE.sub("", text)
+        lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ",
+        _DATE.sub("", text),
     )
-    numbers = [(int(match[1]), int(match[2] or match[1])) for match in _RANGE.finditer(bare)]
+    numbers = [
+        (int(match[1]), int(match[2] or match[1])) for match in _RANGE.finditer(bare)
+    ]
     # A link may say them in its text and in its address.
-    return tuple({"first": first, "last": max(first, last)} for first, last in dict.fromkeys(numbers))
+    return tuple(
+        {"first": first, "last": max(first, last)}
+        for first, last in dict.fromkeys(numbers)
+    )
 
 
 def _lines_said(text: str) -> Lines:
@@ -120,7 +138,11 @@ def _path_and_lines(text: str) -> tuple[str, Lines]:
 
 
 def _place(
-    text: Excerpt, file: str | None, lines: Lines = (), symbol: str | None = None, written: str = ""
+    text: Excerpt,
+    file: str | None,
+    lines: Lines = (),
+    symbol: str | None = None,
+    written: str = "",
 ) -> Values:
     """The fields of a ``Location``; ``written`` are its symbols with their markup.
 
@@ -130,9 +152,16 @@ def _place(
     spans = code_spans(data, 0, len(data))
     texts = [data[start:end].decode() for start, end in spans] if spans else [written]
     pieces = [
-        piece for each in texts for piece in _BETWEEN_NAMES.split(_ARGUMENTS.sub("()", each).strip()) if piece
+        piece
+        for each in texts
+        for piece in _BETWEEN_NAMES.split(_ARGUMENTS.sub("()", each).strip())
+        if piece
     ]
-    named = (_NAME.fullmatch(piece) for piece in pieces if spans or _LOOKS_LIKE_CODE.search(piece))
+    named = (
+        _NAME.fullmatch(piece)
+        for piece in pieces
+        if spans or _LOOKS_LIKE_CODE.search(piece)
+    )
     symbols = tuple(dict.fromkeys(name[1] for name in named if name))
     return text.record(file=file, lines=lines, symbol=symbol, symbols=symbols)
 
@@ -163,11 +192,16 @@ def read_code(part: DocumentPart) -> Iterator[Values]:
             if mark is None:
                 continue
             data = (
-                source.data[mark.end() : line.end()].rstrip(_BLANK).removesuffix(_COMMENT_END).rstrip(_BLANK)
+                source.data[mark.end() : line.end()]
+                .rstrip(_BLANK)
+                .removesuffix(_COMMENT_END)
+                .rstrip(_BLANK)
             )
             words = data.decode(errors="replace")
             file = _FILE_BEFORE.search(words[:_LONGEST_COMMENT])
-            lines = _lines_said(file["behind"] if file else "") or _lines_said(words[:_LONGEST_COMMENT])
+            lines = _lines_said(file["behind"] if file else "") or _lines_said(
+                words[:_LONGEST_COMMENT]
+            )
             if lines or (file and file["path"] == words):
                 text = source.text(mark.end(), mark.end() + len(data))
                 path = _path_and_lines(file["path"])[0] if file else None
@@ -186,7 +220,9 @@ def read_locations(part: DocumentPart) -> list[Values]:
     for table in part.tables:
         # A table with a column of files, perhaps of lines and symbols, has a place in each row.
         for row in table.records if table.column(FILES) else ():
-            entries = [LabelledValue(title, cell, cell.start) for title, cell in row.items()]
+            entries = [
+                LabelledValue(title, cell, cell.start) for title, cell in row.items()
+            ]
             found += stated_locations(entries) or [_place(entries[0].value, None)]
     stated = labelled_values(part.source, part.blocks, PLACES)
     return found or stated_locations(stated) or read_mentioned(part)
@@ -206,7 +242,8 @@ def read_cited(parts: Iterable[DocumentPart]) -> list[Values]:
         part.source.words(block)
         for part in parts
         for block in walk(part.blocks)
-        if block.first < block.last and block.kind not in ("Heading", "CodeBlock", "HtmlBlock")
+        if block.first < block.last
+        and block.kind not in ("Heading", "CodeBlock", "HtmlBlock")
     )
     found: dict[tuple[str, str], Values] = {}
     for place in _cited(texts, _CITED):
@@ -244,7 +281,9 @@ def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
     files, lines, symbols = (_pick(rows, keys) for keys in (FILES, LINES, SYMBOLS))
     # A row may say only that there is nothing to say: ``N/A``, ``Multiple``.
     files, symbols = (
-        entry if entry and ("`" in entry.value.raw or not _NOWHERE.match(entry.plain)) else None
+        entry
+        if entry and ("`" in entry.value.raw or not _NOWHERE.match(entry.plain))
+        else None
         for entry in (files, symbols)
     )
     named, written = (symbols.plain, symbols.value.raw) if symbols else (None, "")
@@ -252,12 +291,18 @@ def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
         own = line_ranges(lines.plain) if lines else ()
         yield _place(symbols.value, None, own, named, written)
     texts = list(_files_in(files.value)) if files else []
-    of_lines = _lines_of(lines, [path for _, path, _ in texts]) if files and lines else [()] * len(texts)
+    of_lines = (
+        _lines_of(lines, [path for _, path, _ in texts])
+        if files and lines
+        else [()] * len(texts)
+    )
     # As many symbols as files are taken in pairs. Other counts do not say which symbol is in which file, so
     # each file has them all.
     spans = symbols.value.code_spans() if symbols else []
     paired = len(spans) == len(texts) > 1
-    for index, ((text, path, own), more) in enumerate(zip(texts, of_lines, strict=True)):
+    for index, ((text, path, own), more) in enumerate(
+        zip(texts, of_lines, strict=True)
+    ):
         if paired:
             named, written = spans[index].raw, f"`{spans[index].raw}`"
         yield _place(text, path, own or more, named, written)
@@ -271,12 +316,16 @@ def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     paths = [text for text in pieces if place_of(text)] or pieces
     if not paths:
         return
-    for text, behind in zip(paths, [*(each.start for each in paths[1:]), value.end], strict=True):
+    for text, behind in zip(
+        paths, [*(each.start for each in paths[1:]), value.end], strict=True
+    ):
         path, lines = _path_and_lines(text.plain)
         between = value.source.raw(text.end, max(text.end, behind)).strip("`")
         if lines and _MORE_LINES.fullmatch(between):
             lines += line_ranges(between)
-        lines = lines or _lines_said(text.plain.partition(path)[2]) or _lines_said(between)
+        lines = (
+            lines or _lines_said(text.plain.partition(path)[2]) or _lines_said(between)
+        )
         yield text, path, lines
 
 
@@ -288,7 +337,9 @@ def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
     for name, text in zip(before[1::2], before[2::2], strict=True):
         path = next((path for path in files if names(name, path)), None)
         if path is None:
-            lines.value.report("location-lines", f"{name} is none of the files of this location")
+            lines.value.report(
+                "location-lines", f"{name} is none of the files of this location"
+            )
         else:
             found[path] += line_ranges(text)
     of_files = [found[path] for path in files]
@@ -304,5 +355,7 @@ def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
     return of_files
 
 
-def _pick(rows: Mapping[str, LabelledValue], keys: re.Pattern[str]) -> LabelledValue | None:
+def _pick(
+    rows: Mapping[str, LabelledValue], keys: re.Pattern[str]
+) -> LabelledValue | None:
     return next((value for key, value in rows.items() if keys.fullmatch(key)), None)

@@ -12,8 +12,22 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, key_of, plain
-from finding_tickets.model.vocabulary import Severity, Vocabulary, Words, squeeze, word_for
+from finding_tickets.documents.source import (
+    Block,
+    Excerpt,
+    MarkdownTable,
+    Source,
+    Values,
+    key_of,
+    plain,
+)
+from finding_tickets.model.vocabulary import (
+    Severity,
+    Vocabulary,
+    Words,
+    squeeze,
+    word_for,
+)
 
 # A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
 # marks may close before the colon, behind it, or behind the value.
@@ -34,7 +48,19 @@ _MARKS = re.compile(rb"\*\*|__")
 _FIELD_AND_VALUE = 2
 # What heads the first column of a table whose rows are labelled values.
 _COLUMN_TITLES = frozenset(
-    ["field", "key", "property", "attribute", "item", "name", "metadata", "label", "aspect", "detail", ""]
+    [
+        "field",
+        "key",
+        "property",
+        "attribute",
+        "item",
+        "name",
+        "metadata",
+        "label",
+        "aspect",
+        "detail",
+        "",
+    ]
 )
 _VALUE_TITLES = ["value", "values", "detail", "details", "description", "content", ""]
 _KEY = re.compile(
@@ -103,13 +129,34 @@ LINES = re.compile(
 SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+")
 PLACES = re.compile("|".join(each.pattern for each in (FILES, LINES, SYMBOLS)))
 SEVERITIES = re.compile("|".join(_KEYS["Severity"]))
-LABELS = re.compile("|".join([*(key for keys in _KEYS.values() for key in keys), PLACES.pattern]))
+LABELS = re.compile(
+    "|".join([*(key for keys in _KEYS.values() for key in keys), PLACES.pattern])
+)
 # These name the document only where an ID stands beside them.
-_MAYBE_IDS = ["key", "reference", "ref", "number", "issue", "bug", "finding", "identifier", "code"]
+_MAYBE_IDS = [
+    "key",
+    "reference",
+    "ref",
+    "number",
+    "issue",
+    "bug",
+    "finding",
+    "identifier",
+    "code",
+]
 # A section may hold nothing but one of these.
 ALONE = frozenset(
     key
-    for name in ("ID", "Title", "Severity", "Status", "Agent", "Domain", "Assignee", "Created")
+    for name in (
+        "ID",
+        "Title",
+        "Severity",
+        "Status",
+        "Agent",
+        "Domain",
+        "Assignee",
+        "Created",
+    )
     for key in _KEYS[name]
 )
 _BETWEEN = re.compile(r"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
@@ -133,7 +180,9 @@ _FILLER = re.compile(
     r"|x|and|or|to|the|must|should|could|fix|be|before|merge|nice|have|improvement|enhancement)s*|\d+",
 )
 # These head other sections as well.
-_WEAK = re.compile(r"(?i:note|information|normal|small|important|average|suggestion)s?|[Ii]nfo")
+_WEAK = re.compile(
+    r"(?i:note|information|normal|small|important|average|suggestion)s?|[Ii]nfo"
+)
 _ASIDE = re.compile(r"(?<=\w)\s*\([^()]*\)\s*$")
 _NOT_CRITICAL = re.compile(r"(?i)\bnon-?critical\b")
 _REVIEW_TITLE = re.compile(
@@ -217,16 +266,22 @@ def labelled_values(
             titled = titles[0] in _COLUMN_TITLES and len(titles) > 1
             # ``| Key | BUG-7 |`` is a row.
             titled = titled and not source.vocabulary.an_id.fullmatch(titles[1])
-            valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1] in _VALUE_TITLES)
+            valued = len(titles) == _FIELD_AND_VALUE or (
+                titled and titles[1] in _VALUE_TITLES
+            )
             for row in table.body if titled else table.rows:
                 if row.text:
                     yield from labels_in(source, row.block)
                 elif valued:
                     label, value, *_ = table.cells(row)
-                    yield LabelledValue(label.plain.rstrip(" :"), value, row.block.start)
+                    yield LabelledValue(
+                        label.plain.rstrip(" :"), value, row.block.start
+                    )
         elif block.kind == "Paragraph":
             yield from labels_in(source, block, bare)
-        elif block.kind == "List" and (bare or _MARKS.search(source.data, block.start, block.end)):
+        elif block.kind == "List" and (
+            bare or _MARKS.search(source.data, block.start, block.end)
+        ):
             for item in block.children:
                 yield from labels_in(source, source.words(item), bare)
         elif block.kind == "BlockQuote":
@@ -238,10 +293,16 @@ def labelled_values(
                 scalar = _BLOCK_SCALAR.match(source.data, match.end(), until)
                 begin = scalar.end() if scalar else match.end()
                 piece = source.data[begin:until].rstrip()
-                if not _LINE_END.search(piece.strip()) and not piece.lstrip().startswith((b'"', b"'")):
+                if not _LINE_END.search(
+                    piece.strip()
+                ) and not piece.lstrip().startswith((b'"', b"'")):
                     piece = _COMMENT.sub(b"", piece)
                 text = source.text(begin, begin + len(piece))
-                if len(text.raw) > 1 and text.raw[0] == text.raw[-1] and text.raw[0] in "\"'":
+                if (
+                    len(text.raw) > 1
+                    and text.raw[0] == text.raw[-1]
+                    and text.raw[0] in "\"'"
+                ):
                     text = text.piece(1, -1)
                 yield LabelledValue(match["key"].decode(), text, match.start())
 
@@ -258,7 +319,9 @@ def labels_in(
     matches = list(_LABEL.finditer(data)) if marked else []
     if bare:
         named = list(_BARE_LABEL.finditer(data))
-        known = [match for match in named if bare.fullmatch(squeeze(match["label"].decode()))]
+        known = [
+            match for match in named if bare.fullmatch(squeeze(match["label"].decode()))
+        ]
         # Beside two known labels, what else looks like one is a label, too, and no part of a value.
         matches += named if len(known) > 1 else known
         matches.sort(key=lambda match: match.start())
@@ -267,7 +330,9 @@ def labels_in(
         # With both marks around label and value, the value ends with them: ``**Status: open**``.
         first, last = match.span("value") if match["value"] else (match.end(), until)
         value = source.text(start + first, start + last)
-        yield LabelledValue(plain(match["label"].decode()), value, start + match.start())
+        yield LabelledValue(
+            plain(match["label"].decode()), value, start + match.start()
+        )
 
 
 def _in_columns(table: MarkdownTable) -> list[LabelledValue]:
@@ -275,7 +340,10 @@ def _in_columns(table: MarkdownTable) -> list[LabelledValue]:
     known = [title for title in table.titles if LABELS.fullmatch(key_of(title))]
     if len(table.body) != 1 or 2 * len(known) < max(4, len(table.titles)):
         return []
-    return [LabelledValue(title.title(), cell, cell.start) for title, cell in table.records[0].items()]
+    return [
+        LabelledValue(title.title(), cell, cell.start)
+        for title, cell in table.records[0].items()
+    ]
 
 
 class Metadata:
@@ -291,7 +359,12 @@ class Metadata:
         for block, follower in zip_longest(held, held[1:]):
             entries = _in_columns(source.table(block)) if block.kind == "Table" else []
             entries = entries or list(labelled_values(source, [block], bare))
-            if entries and follower and follower.kind == "List" and not entries[-1].value.raw:
+            if (
+                entries
+                and follower
+                and follower.kind == "List"
+                and not entries[-1].value.raw
+            ):
                 # ``**Files:**`` and a list below it.
                 entries[-1] = entries[-1]._replace(value=source.whole(follower))
             for entry in entries:
@@ -324,7 +397,9 @@ class Metadata:
             for entry in stated:
                 self.entries.setdefault(entry.key, entry)
         elif 0 < len(value.raw) <= _LONGEST_VALUE * (1 + 4 * (key == "title")):
-            self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
+            self.entries.setdefault(
+                key, LabelledValue(plain(label), value, headline.start)
+            )
         else:
             return False
         return True
@@ -344,7 +419,9 @@ class Metadata:
         """A row with an ID under a label that may stand for something else: ``Key``, ``Issue``."""
         pattern = self.source.vocabulary.an_id
         maybe = (self.entries.get(key) for key in _MAYBE_IDS)
-        return next((each for each in maybe if each and pattern.fullmatch(each.plain)), None)
+        return next(
+            (each for each in maybe if each and pattern.fullmatch(each.plain)), None
+        )
 
     def string(self, name: str) -> Values | None:
         """The field of a row: its value without markup."""
@@ -352,7 +429,11 @@ class Metadata:
         if entry is None:
             return None
         is_list = entry.value.raw.startswith(("- ", "["))
-        texts = [text.plain for text in listed(entry.value) if text.raw] if is_list else [entry.plain]
+        texts = (
+            [text.plain for text in listed(entry.value) if text.raw]
+            if is_list
+            else [entry.plain]
+        )
         return entry.value.record(value=", ".join(texts))
 
     def number(self, name: str) -> Values | None:
@@ -362,15 +443,22 @@ class Metadata:
             return None
         match = _NUMBER.fullmatch(entry.plain)
         if match is None:
-            entry.value.report("metadata-number", f"{name} is not a number: {entry.plain!r}")
+            entry.value.report(
+                "metadata-number", f"{name} is not a number: {entry.plain!r}"
+            )
         return entry.value.record(value=int(match[1]) if match else None)
 
-    def word(self, name: str, words: Words, *, mentioned: bool = False) -> Values | None:
+    def word(
+        self, name: str, words: Words, *, mentioned: bool = False
+    ) -> Values | None:
         """The field of a row with a word of a vocabulary, or with None where the row has no such word.
 
         With ``mentioned`` the word may stand anywhere in the row if it is the only one.
         """
-        entries = [(each, word_in(each.plain, words, mentioned=mentioned)) for each in self.all_of(name)]
+        entries = [
+            (each, word_in(each.plain, words, mentioned=mentioned))
+            for each in self.all_of(name)
+        ]
         if not entries:
             return None
         # Of a severity and a priority, the one in words of the register.
@@ -400,7 +488,9 @@ def listed(value: Excerpt) -> list[Excerpt]:
         at = separator.end()
     pieces.append(value.piece(at))
     return [
-        text.piece(1, -1) if text.raw[:1] in _QUOTES and _QUOTED.fullmatch(text.raw) else text
+        text.piece(1, -1)
+        if text.raw[:1] in _QUOTES and _QUOTED.fullmatch(text.raw)
+        else text
         for text in pieces
     ]
 
@@ -422,7 +512,9 @@ def word_in(phrase: str, words: Words, *, mentioned: bool = True) -> str | None:
 
     Else, if ``mentioned`` words count, the only word anywhere in it: ``Medium (P2)``.
     """
-    stated = next((word for each in beginnings(phrase) if (word := word_for(each, words))), None)
+    stated = next(
+        (word for each in beginnings(phrase) if (word := word_for(each, words))), None
+    )
     if stated or not mentioned:
         return stated
     named = {word_for(token, words) for token in _TOKEN.findall(phrase)} - {None}
@@ -446,7 +538,11 @@ def severity_of(text: str, vocabulary: Vocabulary) -> Severity | None:
 def severity_heading(heading: str, vocabulary: Vocabulary) -> Severity | None:
     """Return the severity of all below a heading such as ``High severity`` or ``Critical (2)``."""
     # A remark in brackets says how many there are, or what to do: ``Critical (fix before launch)``.
-    return None if _WEAK.fullmatch(heading.strip()) else severity_of(_ASIDE.sub("", heading), vocabulary)
+    return (
+        None
+        if _WEAK.fullmatch(heading.strip())
+        else severity_of(_ASIDE.sub("", heading), vocabulary)
+    )
 
 
 # What a document is, which ID it has and what it is called.
@@ -484,14 +580,18 @@ def file_name(path: str, vocabulary: Vocabulary) -> FileName:
     return FileName()
 
 
-def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "review"] | None:
+def kind_of(
+    title: Excerpt | None, metadata: Metadata
+) -> Literal["finding", "review"] | None:
     """Return the kind of a document; None where nothing states one."""
     source, words = metadata.source, title.plain if title else ""
     stem, name = stem_of(source.path), file_name(source.path, source.vocabulary)
     leading = _leading_id(source, words)
     if metadata.get("Severity") or _FINDING_TITLE.match(words) or leading == stem:
         return "finding"
-    if metadata.get("Plan") or _REVIEW_TITLE.search(_COLON_OR_DASH.split(words, maxsplit=1)[0]):
+    if metadata.get("Plan") or _REVIEW_TITLE.search(
+        _COLON_OR_DASH.split(words, maxsplit=1)[0]
+    ):
         return "review"
     named = (
         # An export of an issue, or the heading of a template that was filled in.
@@ -501,7 +601,9 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
         source.vocabulary.an_id.fullmatch(stem),
         name.severity,
         (name.id or leading) and metadata.get("Status"),
-        leading and stem.upper().startswith(leading) and (not leading.isdigit() or FILED.search(source.path)),
+        leading
+        and stem.upper().startswith(leading)
+        and (not leading.isdigit() or FILED.search(source.path)),
         metadata.get("ID") or metadata.stated_id,
     )
     return "finding" if any(named) else None
@@ -514,7 +616,9 @@ def read_header(metadata: Metadata, title: Excerpt | None) -> Values:
         "path": metadata.source.path,
         "id": identity,
         "title": _read_title(metadata, title, identity["value"]),
-        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
+        "metadata": {
+            entry.label: entry.value.record() for entry in metadata.entries.values()
+        },
         "code_repository": metadata.string("Code Repository"),
     }
 
@@ -527,7 +631,9 @@ def _read_id(metadata: Metadata, title: Excerpt | None) -> Values:
         match = re.match(rf"(?i)(?:{vocabulary.id_pattern})(?=$|\s|\()", stated.plain)
         if match is None:
             hint = f"the pattern is {vocabulary.id_pattern}"
-            stated.value.report("id-form", f"{stated.plain!r} is not an ID of this register", hint)
+            stated.value.report(
+                "id-form", f"{stated.plain!r} is not an ID of this register", hint
+            )
         return stated.value.record(value=(match[0] if match else stated.plain).upper())
     words = title.plain if title else ""
     before = _COLON_OR_DASH.split(words, maxsplit=1)[0]
@@ -541,7 +647,9 @@ def _read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     if name.id and name.severity:
         return source.text(0, 0).record(value=name.id)
     hint = "add a row 'Ticket ID' to the metadata"
-    source.report("id-missing", 0, f"no ID; the file's name stands in for it: {stem}", hint)
+    source.report(
+        "id-missing", 0, f"no ID; the file's name stands in for it: {stem}", hint
+    )
     given = name.id if name.id and metadata.get("Status") else stem.upper()
     return (title or source.text(0, 0)).record(value=given)
 
@@ -563,7 +671,9 @@ def _read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> 
         rest = _FINDING_TITLE.sub("", _SIGN.sub("", words), count=1)
         rest = NUMBERED_TITLE.sub("", rest, count=1)
         own = re.match(rf"(?i)\[?{re.escape(document_id)}(?:\.md)?\]?(?![\w-])", rest)
-        rest = _NUMBERED.sub("", rest[own.end() :].lstrip(_SEPARATORS) if own else rest, count=1)
+        rest = _NUMBERED.sub(
+            "", rest[own.end() :].lstrip(_SEPARATORS) if own else rest, count=1
+        )
         grade = GRADE.match(rest)
         if grade and word_for(grade["word"], metadata.source.vocabulary.severities):
             rest = rest[grade.end() :].lstrip(_SEPARATORS)
@@ -582,7 +692,8 @@ def _leading_id(source: Source, title: str) -> str | None:
     pattern = source.vocabulary.id_pattern
     rest = _FINDING_TITLE.sub("", _SIGN.sub("", title), count=1)
     match = re.match(
-        rf"(?:\[({pattern})\]|({pattern})\s*(?:[:|\uff1a]|\s[-\u2013\u2014\u00b7\u2022]\s|$))", rest
+        rf"(?:\[({pattern})\]|({pattern})\s*(?:[:|\uff1a]|\s[-\u2013\u2014\u00b7\u2022]\s|$))",
+        rest,
     )
     if match:
         return (match[1] or match[2]).upper()

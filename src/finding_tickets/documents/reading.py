@@ -14,7 +14,12 @@ from typing import TypeAlias
 
 from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.metadata import kind_of
-from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections, title_of
+from finding_tickets.documents.sections import (
+    DocumentPart,
+    read_metadata,
+    read_sections,
+    title_of,
+)
 from finding_tickets.documents.source import (
     DEEPEST,
     LINE_END,
@@ -36,8 +41,12 @@ _MERGE = re.compile(
 _FENCE = re.compile(rb"[ \t]*(?P<fence>`{3,}|~{3,})")
 _LINE_ENDS = {b"\r\n": "CRLF", b"\n": "LF", b"\r": "CR"}
 _LINT_IGNORE = b"lint-ignore"
-_SUPPRESSION = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
-_IGNORED = re.compile(r"(?s)\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?")
+_SUPPRESSION = re.compile(
+    rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->"
+)
+_IGNORED = re.compile(
+    r"(?s)\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?"
+)
 
 
 @dataclass(frozen=True)
@@ -58,13 +67,19 @@ class Page:
         """Every block below a heading or before the first one, parents before children."""
         return walk(block for part in self.parts for block in part.blocks)
 
-    def enclosing(self, value: Text, kinds: Sequence[str], label: str = "") -> Block | None:
+    def enclosing(
+        self, value: Text, kinds: Sequence[str], label: str = ""
+    ) -> Block | None:
         """The innermost block of these kinds around a value. An empty value may stand where the block ends.
 
         The next row may begin at that place as well: the ``label`` tells the two apart.
         """
         at, named = value.span.start, label.encode()
-        found = [block for block in self.blocks if block.kind in kinds and block.start <= at <= block.end]
+        found = [
+            block
+            for block in self.blocks
+            if block.kind in kinds and block.start <= at <= block.end
+        ]
         own = [block for block in found if named in self.data[block.start : block.end]]
         # The last one, which is the innermost, of those that do not end there.
         own.sort(key=lambda block: at < block.end)
@@ -91,7 +106,12 @@ def read_page(
     if not data.strip():
         source.report("empty-file", 0, "the file is empty", level=Level.ERROR)
     elif b"\0" in data:
-        source.report("binary-file", data.index(0), "a NUL byte: this is not a text file", level=Level.ERROR)
+        source.report(
+            "binary-file",
+            data.index(0),
+            "a NUL byte: this is not a text file",
+            level=Level.ERROR,
+        )
     else:
         source.utf8_text("invalid-utf8")
     if not source.problems:
@@ -115,7 +135,9 @@ def _read_text(source: Source) -> Page | None:
         return Page(source, read_finding(parts, metadata, title), parts)
     if kind == "review":
         # Most registers have none: what reads reviews is loaded with the first.
-        from finding_tickets.documents.implementation_review import read_implementation_review
+        from finding_tickets.documents.implementation_review import (
+            read_implementation_review,
+        )
 
         return Page(source, read_implementation_review(parts, metadata, title), parts)
     message = "neither a finding ticket nor an implementation review"
@@ -129,7 +151,9 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
     # The search at the start of each line takes as long as parsing, and few files have conflict marks. A line
     # of equal signs is one only within a conflict.
     within = False
-    marked = any(mark in source.data for mark in (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"))
+    marked = any(
+        mark in source.data for mark in (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+    )
     for mark in _MERGE.finditer(source.data) if marked else ():
         if within or not mark["between"]:
             message = "a mark of a merge that is not finished: what follows may be there twice"
@@ -140,7 +164,11 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
     usual = max(_LINE_ENDS, key=lambda end: counts[end])
     # The first line with another end shows what an editor or a merge has brought in.
     if first := next((each for each in ends if each[0] != usual), None):
-        stated = ", ".join(f"{counts[end]} in {name}" for end, name in _LINE_ENDS.items() if counts[end])
+        stated = ", ".join(
+            f"{counts[end]} in {name}"
+            for end, name in _LINE_ENDS.items()
+            if counts[end]
+        )
         message = f"the file mixes line ends: of {len(ends)} lines {stated}"
         source.report("line-ends", first.start(), message)
     for part in parts:
@@ -152,21 +180,31 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
             fence = _FENCE.match(text)
             last = text[max(text.rfind(b"\n"), text.rfind(b"\r")) + 1 :].lstrip(b" \t>")
             alone = len(text.splitlines()) == 1
-            if fence and (alone or not last.startswith(fence["fence"]) or last.strip(fence["fence"][:1])):
+            if fence and (
+                alone
+                or not last.startswith(fence["fence"])
+                or last.strip(fence["fence"][:1])
+            ):
                 message = "the fence is not closed: what follows is read as code"
-                source.report("unclosed", block.start, message, "end the code with the same fence")
+                source.report(
+                    "unclosed", block.start, message, "end the code with the same fence"
+                )
         # An open comment hides everything behind it, also from GitHub.
         for block in part.by_kind["HtmlBlock"]:
             text = source.data[block.start : block.end].strip()
             if text.startswith(b"<!--") and b"-->" not in text:
                 message = "the comment is not closed, so what follows is not read"
-                source.report("unclosed", block.start, message, "end the comment with -->")
+                source.report(
+                    "unclosed", block.start, message, "end the comment with -->"
+                )
 
 
 def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
     """Report rows that Markdown reads in another way than people do."""
     for part in parts:
-        for row in (row for block in part.by_kind["Table"] for row in source.table(block).body):
+        for row in (
+            row for block in part.by_kind["Table"] for row in source.table(block).body
+        ):
             if row.text:
                 message = "no blank line between this line and the table above makes the line a row"
                 source.report("table-text", row.block.start, message)
@@ -178,12 +216,26 @@ def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
             # Two lines in a paragraph that look like rows.
             text = source.data[block.start : block.end]
             lines = [line.strip() for line in text.splitlines()] if b"|" in text else []
-            rows = [len(line) > 1 and line.startswith(b"|") and line.endswith(b"|") for line in lines]
-            first = next((index for index, pair in enumerate(pairwise(rows)) if all(pair)), None)
+            rows = [
+                len(line) > 1 and line.startswith(b"|") and line.endswith(b"|")
+                for line in lines
+            ]
+            first = next(
+                (index for index, pair in enumerate(pairwise(rows)) if all(pair)), None
+            )
             if first is not None:
-                message = "rows without a delimiter row, so Markdown makes no table of them"
-                hint = "below the header write |---|---|, with as many cells as the header"
-                source.report("table-delimiter", (source.line(block.start) + first, 1), message, hint)
+                message = (
+                    "rows without a delimiter row, so Markdown makes no table of them"
+                )
+                hint = (
+                    "below the header write |---|---|, with as many cells as the header"
+                )
+                source.report(
+                    "table-delimiter",
+                    (source.line(block.start) + first, 1),
+                    message,
+                    hint,
+                )
 
 
 @dataclass(frozen=True)
@@ -202,10 +254,18 @@ def suppressions(data: bytes) -> tuple[Suppression, ...]:
         return ()
     found = []
     for block in walk(parse(data)):
-        for match in _SUPPRESSION.finditer(data, block.start, block.end) if block.kind == "HtmlBlock" else ():
+        for match in (
+            _SUPPRESSION.finditer(data, block.start, block.end)
+            if block.kind == "HtmlBlock"
+            else ()
+        ):
             text = _IGNORED.fullmatch(match["text"].decode(errors="replace").rstrip())
             names = re.split(r"\s*,\s*", text["rules"]) if text else []
-            found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))
+            found.append(
+                Suppression(
+                    *match.span(), tuple(names), (text["reason"] or "") if text else ""
+                )
+            )
     return tuple(found)
 
 

@@ -35,7 +35,15 @@ from finding_tickets.documents.source import (
     line_end,
 )
 from finding_tickets.ground.files import inside_repository
-from finding_tickets.model.ticket import Answer, Problem, Record, Remediation, Span, StatementRef, Unmeasured
+from finding_tickets.model.ticket import (
+    Answer,
+    Problem,
+    Record,
+    Remediation,
+    Span,
+    StatementRef,
+    Unmeasured,
+)
 from finding_tickets.model.vocabulary import (
     ELSEWHERE,
     MOST_POINTS,
@@ -65,7 +73,9 @@ _NO_RUN = {
 # What YAML reads as this very text, within braces too.
 _PLAIN = re.compile(r"\w(?:[\w.+*/()-]|:(?=\w)| (?=[\w.+*/()-]))*")
 _REVISION = re.compile(r"(?P<module>)(?P<function>)@(?P<revision>[^\s@]+)")
-_REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
+_REFERENCE = re.compile(
+    r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?"
+)
 
 # What is to be added: texts and further mappings by their keys.
 Entries = Mapping[str, Any]
@@ -78,7 +88,9 @@ Location = tuple[str | int, ...]
 
 def _inside(path: str) -> str:
     if not inside_repository(path):
-        raise PydanticCustomError("path", "{path} leaves the repository", {"path": path})
+        raise PydanticCustomError(
+            "path", "{path} leaves the repository", {"path": path}
+        )
     return path
 
 
@@ -115,7 +127,9 @@ class _Mapping(dict[str, Any]):
 
 PathText = Annotated[str, AfterValidator(_inside)]
 Integer = Annotated[int, BeforeValidator(str), Field(gt=-(10**18), lt=10**18)]
-Statement = Annotated[StatementRef, BeforeValidator(_placed), AfterValidator(_inside_statement)]
+Statement = Annotated[
+    StatementRef, BeforeValidator(_placed), AfterValidator(_inside_statement)
+]
 
 
 class _Claim(Record):
@@ -128,7 +142,9 @@ class _Claim(Record):
     @model_validator(mode="after")
     def _needs_why(self) -> _Claim:
         if self.expect == "refuted" and self.why is None:
-            raise PydanticCustomError("why", "what is expected to be refuted needs 'why'")
+            raise PydanticCustomError(
+                "why", "what is expected to be refuted needs 'why'"
+            )
         return self
 
 
@@ -140,7 +156,9 @@ _Points = Annotated[tuple[dict[str, Integer], ...], Tag("list")]
 class _Block(Record):
     verifier: PathText | None = None
     run: str | None = None
-    sweep: Annotated[_Combined | _Points, Discriminator(lambda value: type(value).__name__)] = Field({})
+    sweep: Annotated[
+        _Combined | _Points, Discriminator(lambda value: type(value).__name__)
+    ] = Field({})
     within: str | None = None
     place: Statement | None = None
     moved: tuple[Statement, ...] = ()
@@ -164,7 +182,11 @@ RULES_OF_ERRORS = {
     "why": "why",
     "answer": "answer",
 }
-_EXPECTED = {"dict_type": "a mapping", "model_type": "a mapping", "tuple_type": "a list"}
+_EXPECTED = {
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "tuple_type": "a list",
+}
 _EXPECTED |= {"string_type": "a text or a number", "int_parsing": "an integer"}
 
 
@@ -186,7 +208,9 @@ class YamlText:
         """
         index = min(index, len(self.text.rstrip()))
         before = bisect_right(self.line_ends, index)
-        return self.first_line + before, index - (self.line_ends[before - 1] if before else 0) + 1
+        return self.first_line + before, index - (
+            self.line_ends[before - 1] if before else 0
+        ) + 1
 
     def line(self, *at: str | int) -> int:
         """Return the line of a value."""
@@ -206,8 +230,14 @@ class YamlText:
                 # Aliases of aliases can stand for more than fits into memory.
                 is_alias = isinstance(event, yaml.AliasEvent)
                 if depth > _DEEPEST or is_alias:
-                    problem = "an alias is not read" if is_alias else "nested too deeply"
-                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)  # type: ignore[arg-type] # the C loader has marks of its own
+                    problem = (
+                        "an alias is not read" if is_alias else "nested too deeply"
+                    )
+                    raise yaml.MarkedYAMLError(
+                        problem=problem,
+                        # The C loader has marks of its own.
+                        problem_mark=event.start_mark,  # type: ignore[arg-type]
+                    )
             return yaml.compose(self.text, Loader=loader)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
@@ -215,7 +245,9 @@ class YamlText:
             reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
             hint = _INDENT if self.text[index : index + 1] == "\t" else _QUOTE
             place = self.place(index)
-            self.source.report("remediation-yaml", place, f"not YAML: {reason}", hint, Level.ERROR)
+            self.source.report(
+                "remediation-yaml", place, f"not YAML: {reason}", hint, Level.ERROR
+            )
             return None
 
     def block(self) -> _Block:
@@ -234,7 +266,9 @@ class YamlText:
                 *above, last = at
                 reduce(getitem, above, data).pop(last)
 
-    def wrong(self, at: Location, rule: str, message: str, hint: str | None = None) -> None:
+    def wrong(
+        self, at: Location, rule: str, message: str, hint: str | None = None
+    ) -> None:
         """Report an error at a value or its key."""
         node = (self.keys if rule in ("key", "twice") else self.nodes)[at]
         place = self.place(node.start_mark.index)
@@ -247,7 +281,10 @@ class YamlText:
             text = node.value.strip()
             return text if text and node.tag in _TEXT_TAGS else False
         if node.id == "sequence":
-            return [self._read(each, (*at, number)) for number, each in enumerate(node.value)]
+            return [
+                self._read(each, (*at, number))
+                for number, each in enumerate(node.value)
+            ]
         found = _Mapping()
         found.line = self.line(*at)
         for key, value in node.value:
@@ -269,7 +306,9 @@ class YamlText:
         message = f"{name}: {error['msg']}"
         if kind == "extra_forbidden":
             message = f"{_name(at[:-1])} has no {at[-1]!r}"
-            hint = f"known are {', '.join(_Block.model_fields)}" if len(at) == 1 else None
+            hint = (
+                f"known are {', '.join(_Block.model_fields)}" if len(at) == 1 else None
+            )
         elif kind == "missing":
             message = f"{name} needs {error['loc'][-1]!r}"
         elif expected := _EXPECTED.get(kind) or error.get("ctx", {}).get("expected"):
@@ -301,13 +340,19 @@ def read_remediation(part: DocumentPart) -> Values | None:
 def yaml_blocks(part: DocumentPart) -> list[Block]:
     """Return the fences of a Remediation section that hold YAML; there should be one."""
     fences = [block for block in part.blocks if block.kind == "CodeBlock"]
-    return [block for block in fences if block.info.lower().split()[:1] in (["yaml"], ["yml"])]
+    return [
+        block
+        for block in fences
+        if block.info.lower().split()[:1] in (["yaml"], ["yml"])
+    ]
 
 
 def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:
     """Read what a file of YAML says in place of a Remediation section, and what is wrong in it."""
     source = Source(path, data, Vocabulary())
-    text = YamlText(source, source.utf8_text("remediation-yaml").removeprefix("\ufeff"), 1)
+    text = YamlText(
+        source, source.utf8_text("remediation-yaml").removeprefix("\ufeff"), 1
+    )
     values = _remediation(text, source.span(0, len(data)))
     # An empty file beside a ticket is an accident; without an error nobody would notice it.
     if not text.nodes and not source.problems:
@@ -340,7 +385,9 @@ def _variants(block: _Block, text: YamlText) -> Values:
     hint = "write path.py:function or package.module:function, with @REV for a git revision"
     if block.run:
         form, what = _REVISION, "is no revision of what is run"
-        hint = 'write "@COMMIT", or "@worktree" for the code as it is now, both in quotes'
+        hint = (
+            'write "@COMMIT", or "@worktree" for the code as it is now, both in quotes'
+        )
     if block.run and not block.variants:
         at = {"module": "", "function": "", "line": text.line("run")}
         variants["found"] = {"raw": f"@{WORKTREE}", "revision": None, **at}
@@ -349,9 +396,15 @@ def _variants(block: _Block, text: YamlText) -> Values:
         if match is None:
             text.wrong(("variants", name), "variant", f"{raw!r} {what}", hint)
         elif match["module"] and not inside_repository(match["module"]):
-            text.wrong(("variants", name), "path", f"{match['module']} leaves the repository")
+            text.wrong(
+                ("variants", name), "path", f"{match['module']} leaves the repository"
+            )
         else:
-            variants[name] = {"raw": raw, "line": text.line("variants", name), **match.groupdict()}
+            variants[name] = {
+                "raw": raw,
+                "line": text.line("variants", name),
+                **match.groupdict(),
+            }
             if match["revision"] == WORKTREE and block.run:
                 variants[name]["revision"] = None
     return variants
@@ -359,10 +412,16 @@ def _variants(block: _Block, text: YamlText) -> Values:
 
 def _run(block: _Block, text: YamlText) -> Values:
     """Return what is run instead of a verifier, its sweep, and the function and statement that count."""
-    found = Values(run=None, sweep=[], within=None, place=None, moved=[], differs=[], data=[])
+    found = Values(
+        run=None, sweep=[], within=None, place=None, moved=[], differs=[], data=[]
+    )
     if block.run is None or block.verifier:
         for key in [key for key in _OF_RUN if key in block.model_fields_set]:
-            message = f"a verifier and {key}: one of them" if block.verifier else f"{key} needs run"
+            message = (
+                f"a verifier and {key}: one of them"
+                if block.verifier
+                else f"{key} needs run"
+            )
             text.wrong((key,), "run", message, "a verifier has a sweep of its own")
         return found
     if "sweep" in block.model_fields_set:
@@ -377,7 +436,12 @@ def _run(block: _Block, text: YamlText) -> Values:
             text.wrong(("within",), "run", message, "write path.py:function")
     found["place"], found["moved"] = block.place, block.moved
     if block.moved and not block.place:
-        text.wrong(("moved",), "run", "moved needs place", "they wait in the stead of that statement")
+        text.wrong(
+            ("moved",),
+            "run",
+            "moved needs place",
+            "they wait in the stead of that statement",
+        )
     # Few tickets have one.
     from finding_tickets.documents.run_command import WrongCommandError, parse_command
 
@@ -421,27 +485,49 @@ def _claims(block: _Block, text: YamlText) -> Iterator[Values]:
             [claim] = metrics[ELSEWHERE]
             if block.place is None:
                 hint = "it is about all statements but that one"
-                text.wrong(("claims", ELSEWHERE), "run", f"{ELSEWHERE} needs place", hint)
+                text.wrong(
+                    ("claims", ELSEWHERE), "run", f"{ELSEWHERE} needs place", hint
+                )
             elif claim.value != NO_NEW_WAITS:
                 hint = f"write {ELSEWHERE}: {NO_NEW_WAITS}"
-                text.wrong(("claims", ELSEWHERE), "type", f"{ELSEWHERE} is not understood", hint)
+                text.wrong(
+                    ("claims", ELSEWHERE),
+                    "type",
+                    f"{ELSEWHERE} is not understood",
+                    hint,
+                )
             else:
                 own = {"id": ELSEWHERE, "variant": "fix", "metric": ELSEWHERE}
-                yield {**claim.model_dump(), **own, "line": text.line("claims", ELSEWHERE)}
+                yield {
+                    **claim.model_dump(),
+                    **own,
+                    "line": text.line("claims", ELSEWHERE),
+                }
             continue
         for metric, several in metrics.items():
             name, at = f"{variant}.{metric}", ("claims", variant, metric)
             is_list = text.nodes[at].id == "sequence"
             for number, claim in enumerate(several):
                 place = (*at, number) if is_list else at
-                own = {"id": f"{name}[{number}]" if is_list else name, "variant": variant, "metric": metric}
+                own = {
+                    "id": f"{name}[{number}]" if is_list else name,
+                    "variant": variant,
+                    "metric": metric,
+                }
                 tolerance = claim.tolerance if metric == SAME_RESULT else None
                 if claim.tolerance != tolerance:
-                    text.wrong((*place, "tolerance"), "key", f"{own['id']} has no 'tolerance'")
+                    text.wrong(
+                        (*place, "tolerance"), "key", f"{own['id']} has no 'tolerance'"
+                    )
                 if block.run and metric in _NO_RUN:
                     hint = "write a verifier: docs/verifiers.md"
                     text.wrong(place, "run", f"{own['id']}: {_NO_RUN[metric]}", hint)
-                yield {**claim.model_dump(), **own, "tolerance": tolerance, "line": text.line(*place)}
+                yield {
+                    **claim.model_dump(),
+                    **own,
+                    "tolerance": tolerance,
+                    "line": text.line(*place),
+                }
 
 
 # Entries added to the YAML, in the ticket or in a file beside it; what is there stays.
@@ -503,7 +589,9 @@ def _end(node: Any, text: str) -> int:
 
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_flow(each)}' for key, each in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{key}: {_flow(each)}' for key, each in value.items())}}}"
+        )
     if isinstance(value, list):
         return f"[{', '.join(map(_flow, value))}]"
     return str(value) if _PLAIN.fullmatch(str(value)) else json.dumps(str(value))
@@ -518,4 +606,8 @@ def _splice(yaml: YamlText, index: int, until: int, added: str) -> Splice:
     prefix = data[line.start : max(line.start, line.end - len(own))]
     at = line.start + len(prefix) + len(yaml.text[start:index].encode())
     begin = line_end(data, line.start) + prefix.removeprefix(BYTE_ORDER_MARK)
-    return Splice(at, at + len(yaml.text[index:until].encode()), added.encode().replace(b"\n", begin))
+    return Splice(
+        at,
+        at + len(yaml.text[index:until].encode()),
+        added.encode().replace(b"\n", begin),
+    )

@@ -5,10 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values, word_in
-from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
+from finding_tickets.documents.metadata import (
+    LabelledValue,
+    Metadata,
+    labelled_values,
+    word_in,
+)
+from finding_tickets.documents.sections import (
+    DocumentPart,
+    PartsByKind,
+    SectionKind,
+    nested,
+)
 from finding_tickets.documents.source import Excerpt, Values
-from finding_tickets.model.vocabulary import UNSETTLED, Level, Outcome, Status, Words, squeeze, word_for
+from finding_tickets.model.vocabulary import (
+    UNSETTLED,
+    Level,
+    Outcome,
+    Status,
+    Words,
+    squeeze,
+    word_for,
+)
 
 _DONE = r"(?:fixed|resolved|implemented|addressed|applied|closed)"
 # The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix, "not fixed" is no outcome.
@@ -27,7 +45,10 @@ _PHRASES: Mapping[str, Outcome | None] = {
     r"|\bno (?:action|changes?|fix) (?:is )?(?:needed|required)\b": Outcome.ACCEPTABLE,
     r"\bfixed\b|\bresolved\b|\bimplemented\b|\baddressed\b": Outcome.FIXED,
 }
-_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), outcome) for pattern, outcome in _PHRASES.items())
+_COMPILED = tuple(
+    (re.compile(pattern, re.IGNORECASE), outcome)
+    for pattern, outcome in _PHRASES.items()
+)
 _STATEMENTS = re.compile(
     r"(?:final)?(?:status|decision|disposition|resolution|verdict)|outcome|conclusion|resolutionstatus|closedas"
 )
@@ -53,7 +74,16 @@ _TOLD = re.compile(
 # What sets a heading's first words apart from what it states.
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_CLOSED = ["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"]
+_CLOSED = [
+    "closed",
+    "resolved",
+    "fixed",
+    "date",
+    "closedon",
+    "resolvedon",
+    "fixedon",
+    "fixdate",
+]
 _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
 
@@ -63,29 +93,48 @@ _OUTCOME_OF_STATUS: Mapping[str, Outcome] = {
     Status.INVALID: Outcome.NOT_A_BUG,
 }
 
-_ORIGINAL = re.compile(r"(?:original|initial|previous|old|filed|was|before|from)(?:severity)?")
+_ORIGINAL = re.compile(
+    r"(?:original|initial|previous|old|filed|was|before|from)(?:severity)?"
+)
 _REVISED = re.compile(
     r"(?:revised|confirmed|new|final|adjusted|updated|corrected|actual|now|after|to|downgraded|upgraded|current)"
     r"(?:to)?(?:severity)?"
 )
 _BARE = re.compile(rf"(?:{_ORIGINAL.pattern})|(?:{_REVISED.pattern})|severity")
 # "We recommend a downgrade to P3" changes nothing yet.
-_ADVICE = re.compile(r"(?i)\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z")
+_ADVICE = re.compile(
+    r"(?i)\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z"
+)
 # One of these is in every text that states a change.
 _SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
 _MARK = r"[`*\"'\s]*"
 
 
-def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:
+def read_resolution(
+    of_kind: PartsByKind, metadata: Metadata, status: Values | None
+) -> Values:
     """When it was closed, the outcome, and the resolution: the first section with an outcome, else the first.
 
     The outcome is stated by the metadata, else by the last correction, the resolution, or the status.
     """
     words = metadata.source.vocabulary.outcomes
-    resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]
-    part, ended = next((each for each in resolutions if each[1]), [*resolutions, (None, None)][0])
-    labelled = (entry for part, _ in resolutions for entry in part.entries if entry.key in _CLOSED)
-    dates = (entry.value.record(value=entry.plain) for entry in labelled if _DATE.match(entry.plain))
+    resolutions = [
+        (part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]
+    ]
+    part, ended = next(
+        (each for each in resolutions if each[1]), [*resolutions, (None, None)][0]
+    )
+    labelled = (
+        entry
+        for part, _ in resolutions
+        for entry in part.entries
+        if entry.key in _CLOSED
+    )
+    dates = (
+        entry.value.record(value=entry.plain)
+        for entry in labelled
+        if _DATE.match(entry.plain)
+    )
     values = {
         "outcome": None,
         "resolution": _resolution(part, ended, status) if part else None,
@@ -97,22 +146,37 @@ def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | N
             row.value.report_unknown("Resolution", words)
         return {**values, "outcome": row.value.record(value=outcome)}
     # A later correction outranks what it corrects, and words outrank what a status or a date implies.
-    corrected = [_stated_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]
+    corrected = [
+        _stated_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])
+    ]
     stated = [*corrected, ended, _outcome_of_status(metadata, status)]
     values["outcome"] = next((each for each in stated if each), None)
     if part and not values["outcome"]:
         # Only of a closed ticket somebody will ask how it was closed.
-        level = Level.WARNING if status and status["value"] == Status.CLOSED else Level.NOTE
+        level = (
+            Level.WARNING if status and status["value"] == Status.CLOSED else Level.NOTE
+        )
         hint = "write **Status:** and one of " + ", ".join(words)
-        part.source.report("resolution-outcome", part.start, "the resolution states no outcome", hint, level)
+        part.source.report(
+            "resolution-outcome",
+            part.start,
+            "the resolution states no outcome",
+            hint,
+            level,
+        )
     return values
 
 
-def _resolution(part: DocumentPart, stated: Values | None, status: Values | None) -> Values:
+def _resolution(
+    part: DocumentPart, stated: Values | None, status: Values | None
+) -> Values:
     """The fields of a ``Resolution``; one in an open ticket may be advice that the ticket was filed with."""
     outcome, source = stated["value"] if stated else None, part.source
     settled = status is not None and status["value"] not in UNSETTLED | {None}
-    acts = (_STATEMENTS.fullmatch(entry.key) or _ACTS.fullmatch(entry.key) for entry in part.entries)
+    acts = (
+        _STATEMENTS.fullmatch(entry.key) or _ACTS.fullmatch(entry.key)
+        for entry in part.entries
+    )
     acted = any(acts) or _stating_headings(part) or next(_announcements(part), None)
     pattern = rf"(?i)duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})"
     duplicate = re.search(pattern, source.raw(part.start, part.end))
@@ -129,7 +193,9 @@ def outcome_of(phrase: str, outcomes: Words) -> Outcome | None:
     word = word_for(phrase, outcomes)
     if word is not None:
         return Outcome(word)
-    return next((outcome for pattern, outcome in _COMPILED if pattern.search(phrase)), None)
+    return next(
+        (outcome for pattern, outcome in _COMPILED if pattern.search(phrase)), None
+    )
 
 
 def _outcome_of_status(metadata: Metadata, status: Values | None) -> Values | None:
@@ -138,7 +204,9 @@ def _outcome_of_status(metadata: Metadata, status: Values | None) -> Values | No
     if row is None or status is None:
         return None
     outcome = _OUTCOME_OF_STATUS.get(status["value"])
-    named = word_for(row.plain, words.outcomes) or not word_for(row.plain, words.statuses)
+    named = word_for(row.plain, words.outcomes) or not word_for(
+        row.plain, words.statuses
+    )
     if status["value"] == Status.CLOSED and named:
         outcome = outcome_of(row.plain, words.outcomes)
     return row.value.record(value=outcome) if outcome else None
@@ -158,12 +226,16 @@ def _stated_outcome(part: DocumentPart) -> Values | None:
     for entry in part.entries:
         if _DUPLICATE.fullmatch(entry.key):
             return entry.value.record(value=Outcome.DUPLICATE)
-    return next((text.record(value=Outcome.FIXED) for text in _announcements(part)), None)
+    return next(
+        (text.record(value=Outcome.FIXED) for text in _announcements(part)), None
+    )
 
 
 def _stating_headings(part: DocumentPart) -> list[Excerpt]:
     """Yield the outcomes that headings state: ``Status: FIXED``, ``Resolution (FIXED)``."""
-    marks = ((headline, _TITLE_WORDS.search(headline.raw)) for headline in part.headlines)
+    marks = (
+        (headline, _TITLE_WORDS.search(headline.raw)) for headline in part.headlines
+    )
     return [
         headline.piece(mark.end())
         for headline, mark in marks
@@ -187,26 +259,43 @@ def read_corrections(parts: Iterable[DocumentPart]) -> Iterator[Values]:
     """The sections that take back or mend an earlier fix, and such parts of a resolution."""
     for part in parts:
         if part.kind is SectionKind.CORRECTION:
-            dates = [part.title, *(entry.plain for entry in part.entries if _DATED.fullmatch(entry.key))]
-            statements = (entry.value.record() for entry in part.entries if _CORRECTED.fullmatch(entry.key))
+            dates = [
+                part.title,
+                *(entry.plain for entry in part.entries if _DATED.fullmatch(entry.key)),
+            ]
+            statements = (
+                entry.value.record()
+                for entry in part.entries
+                if _CORRECTED.fullmatch(entry.key)
+            )
             yield part.body.record(
                 title=part.title,
-                date=next((match[0] for match in map(_DATE.search, dates) if match), None),
+                date=next(
+                    (match[0] for match in map(_DATE.search, dates) if match), None
+                ),
                 statement=next(statements, None),
             )
         elif part.kind is SectionKind.RESOLUTION:
             yield from read_corrections(part.parts)
 
 
-def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> list[Values]:
+def read_severity_changes(
+    metadata: Metadata, parts: Iterable[DocumentPart]
+) -> list[Values]:
     """The changes that the metadata's row and ``parts`` state, each once; advice to change it is none."""
     words = metadata.source.vocabulary.severities
     found: list[Values] = []
     stated = metadata.get("Severity")
     # Two words without such a sign, as in "P1 - urgent", state no change.
-    if stated and any(sign in stated.value.raw.lower() for sign in (*_SIGNS, "~~", "was", "(")):
+    if stated and any(
+        sign in stated.value.raw.lower() for sign in (*_SIGNS, "~~", "was", "(")
+    ):
         # ``P1 -> P3``, ``P3 (downgraded from P1)``, ``~~P1~~ P3``
-        mentioned = [word for token in re.findall(r"\w+", stated.plain) if (word := word_for(token, words))]
+        mentioned = [
+            word
+            for token in re.findall(r"\w+", stated.plain)
+            if (word := word_for(token, words))
+        ]
         revised = word_in(stated.plain, words)
         others = [word for word in mentioned if word != revised]
         if revised and others:
@@ -214,7 +303,9 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
     for part in parts:
         for each in nested([part]):
             if "severity" in each.name.split():
-                found += _labelled_change(labelled_values(each.source, each.blocks, _BARE), words)
+                found += _labelled_change(
+                    labelled_values(each.source, each.blocks, _BARE), words
+                )
         start = part.heading.start if part.heading else part.start
         found += changes_in(part.source.text(start, part.end), words)
     unique: dict[tuple[str | None, str], Values] = {}
@@ -223,13 +314,16 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
     return list(unique.values())
 
 
-def _labelled_change(entries: Iterable[LabelledValue], words: Words) -> Iterator[Values]:
+def _labelled_change(
+    entries: Iterable[LabelledValue], words: Words
+) -> Iterator[Values]:
     """An original and a revised severity, each under its own label."""
     stated = list(entries)
     old = next((entry for entry in stated if _ORIGINAL.fullmatch(entry.key)), None)
     new = next((entry for entry in stated if _REVISED.fullmatch(entry.key)), None)
     original, revised = (
-        word_in(entry.plain.partition("(")[0], words) if entry else None for entry in (old, new)
+        word_in(entry.plain.partition("(")[0], words) if entry else None
+        for entry in (old, new)
     )
     if new and revised:
         first, last = (old or new).start, new.value.end
@@ -243,7 +337,11 @@ def changes_in(text: Excerpt, words: Words) -> Iterator[Values]:
     if not any(sign in lowered for sign in _SIGNS):
         return
     # One pattern for all four ways, so that a text is scanned once and matches do not overlap.
-    one = "|".join(re.escape(each) for word, spellings in words.items() for each in (word, *spellings))
+    one = "|".join(
+        re.escape(each)
+        for word, spellings in words.items()
+        for each in (word, *spellings)
+    )
     arrow = rf"\b(?P<a>{one})\b{_MARK}(?:\u2192|\u21d2|[-=]+>){_MARK}(?P<b>{one})\b"
     pair = rf"\bfrom{_MARK}(?P<c>{one})\b{_MARK}to{_MARK}(?P<d>{one})\b"
     new = rf"\b(?:down|up)graded to{_MARK}(?P<e>{one})\b"
@@ -253,5 +351,6 @@ def changes_in(text: Excerpt, words: Words) -> Iterator[Values]:
             original = match["a"] or match["c"]
             revised = match["b"] or match["d"] or match["e"] or match["f"]
             yield text.piece(*match.span()).record(
-                original=word_for(original, words) if original else None, revised=word_for(revised, words)
+                original=word_for(original, words) if original else None,
+                revised=word_for(revised, words),
             )

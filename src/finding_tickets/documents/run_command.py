@@ -10,7 +10,9 @@ from typing import Literal
 from finding_tickets.documents.source import Values
 from finding_tickets.ground.files import inside_repository
 
-TARGET_FORMS = "script.py, package.module, package.module:function or tests/test_x.py::test_y"
+TARGET_FORMS = (
+    "script.py, package.module, package.module:function or tests/test_x.py::test_y"
+)
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 TargetKind = Literal["function", "script", "module", "test"]
 _TARGETS: dict[TargetKind, re.Pattern[str]] = {
@@ -35,7 +37,9 @@ class WrongCommandError(ValueError):
 
 def target_kind(target: str) -> TargetKind | None:
     """Return the kind of a target by its form alone; None for what Python cannot run."""
-    return next((name for name, form in _TARGETS.items() if form.fullmatch(target)), None)
+    return next(
+        (name for name, form in _TARGETS.items() if form.fullmatch(target)), None
+    )
 
 
 def parse_command(raw: str, names: Iterable[str]) -> Values:
@@ -48,7 +52,9 @@ def parse_command(raw: str, names: Iterable[str]) -> Values:
         # Values are filled in later, into what is split here: none of them can add an argument.
         words = shlex.split(raw)
     except ValueError as error:
-        raise WrongCommandError(f"run cannot be split into arguments: {error}") from None
+        raise WrongCommandError(
+            f"run cannot be split into arguments: {error}"
+        ) from None
     if not words:
         raise WrongCommandError("run: nothing to run", f"write {TARGET_FORMS}")
     kind = target_kind(words[0])
@@ -63,7 +69,10 @@ def _wrong(
     """Return the mistake in a command and a hint; None for a sound one."""
     named, target = _BRACES.findall(raw), words[0]
     if shell := _SHELL.search(_QUOTED.sub("", raw)):
-        return f"{shell[0]!r} has no meaning here, for no shell runs this", "quote it to pass it on as it is"
+        return (
+            f"{shell[0]!r} has no meaning here, for no shell runs this",
+            "quote it to pass it on as it is",
+        )
     if kind is None:
         return (
             f"{target!r} is nothing that Python runs",
@@ -72,11 +81,20 @@ def _wrong(
     if kind != "module" and not inside_repository(target.partition(":")[0]):
         return f"{target} leaves the repository", None
     if kind == "function" and (len(words) > 1 or named):
-        return "a function takes no arguments here", "the variables of the sweep are its parameters"
+        return (
+            "a function takes no arguments here",
+            "the variables of the sweep are its parameters",
+        )
     if _BRACES.search(target.partition("::")[0]):
         return f"only arguments depend on the sweep, and not {target}", None
     if unknown := [name for name in named if name not in variables]:
-        return f"{{{unknown[0]}}} is no variable of the sweep", f"sweep: {{{unknown[0]}: [1, 2, 3, 5, 9]}}"
+        return (
+            f"{{{unknown[0]}}} is no variable of the sweep",
+            f"sweep: {{{unknown[0]}: [1, 2, 3, 5, 9]}}",
+        )
     if kind != "function" and (unused := sorted(variables.difference(named))):
-        return f"nothing uses {unused[0]} of the sweep", f"write {{{unused[0]}}} among the arguments"
+        return (
+            f"nothing uses {unused[0]} of the sweep",
+            f"write {{{unused[0]}}} among the arguments",
+        )
     return None

@@ -10,7 +10,12 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from finding_tickets.documents.metadata import ALONE, LabelledValue, Metadata, labelled_values
+from finding_tickets.documents.metadata import (
+    ALONE,
+    LabelledValue,
+    Metadata,
+    labelled_values,
+)
 from finding_tickets.documents.source import (
     Block,
     Excerpt,
@@ -101,7 +106,9 @@ _NUMBER = re.compile(r"(?<!\d)(?:\d+[.)]\s+)+")
 _ASIDE = re.compile(r"(?s)\(.*|[:\u2013\u2014].*|\s-\s.*")
 _SUMMARY_OF_FIX = re.compile(r"(?:\d+ )*resolution summary")
 # Without a block of YAML, or what is meant to be one, a remediation is prose on how to fix it.
-_BLOCK = re.compile(rb"(?mi)^[ \t>]*(?:(?:verifier|variants|run|claims)[ \t]*:|(?:```+|~~~+)[ \t]*ya?ml\b)")
+_BLOCK = re.compile(
+    rb"(?mi)^[ \t>]*(?:(?:verifier|variants|run|claims)[ \t]*:|(?:```+|~~~+)[ \t]*ya?ml\b)"
+)
 _SECTION_LEVEL = 2
 # Sections in whose parts a value of the metadata may stand, and what ends its label in a title.
 TELLING = (None, SectionKind.SUMMARY, SectionKind.PROBLEM, SectionKind.DESCRIPTION)
@@ -119,7 +126,15 @@ def kind_of_title(title: str) -> SectionKind | None:
         return SectionKind.CROSS_REVIEW
     title = _NUMBER.sub("", title.strip(), count=1)
     names = (words_of(title), words_of(_ASIDE.sub("", title, count=1)))
-    return next((kind for name in names for kind, each in _TITLES.items() if each.fullmatch(name)), None)
+    return next(
+        (
+            kind
+            for name in names
+            for kind, each in _TITLES.items()
+            if each.fullmatch(name)
+        ),
+        None,
+    )
 
 
 @dataclass(eq=False)
@@ -165,7 +180,9 @@ class DocumentPart:
             # A ticket that was written when all was done may have its metadata under this title.
             stated = b"ticket id" in self.source.data[self.start : self.end].lower()
             return SectionKind.METADATA if stated else kind
-        if kind is SectionKind.REMEDIATION and not _BLOCK.search(self.source.data, self.start, self.end):
+        if kind is SectionKind.REMEDIATION and not _BLOCK.search(
+            self.source.data, self.start, self.end
+        ):
             return SectionKind.FIX
         return kind
 
@@ -192,12 +209,18 @@ class DocumentPart:
     @property
     def tables(self) -> list[MarkdownTable]:
         """The tables that stand in the part itself, not in a list or a quotation."""
-        return [self.source.table(block) for block in self.blocks if block.kind == "Table"]
+        return [
+            self.source.table(block) for block in self.blocks if block.kind == "Table"
+        ]
 
     @property
     def paragraphs(self) -> list[Excerpt]:
         """The paragraphs that stand in the part itself."""
-        return [self.source.whole(block) for block in self.blocks if block.kind == "Paragraph"]
+        return [
+            self.source.whole(block)
+            for block in self.blocks
+            if block.kind == "Paragraph"
+        ]
 
     @property
     def with_heading(self) -> tuple[Block, ...]:
@@ -230,7 +253,10 @@ class DocumentPart:
             "level": self.level,
             "title": self.title,
             "heading": source.span(self.start, below),
-            "body": {"raw": source.raw(below, self.end), "span": source.span(below, self.end)},
+            "body": {
+                "raw": source.raw(below, self.end),
+                "span": source.span(below, self.end),
+            },
             "known": self.kind is not None or self.level <= 1,
         }
 
@@ -279,25 +305,44 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     """The labelled values below the title and in the metadata section, and sections that hold only some."""
     levels = [part.level for part in parts]
     # Below a heading about something else, such a section may be one level deeper.
-    within = [each for part in parts if part.kind in TELLING and 1 in levels for each in part.parts]
+    within = [
+        each
+        for part in parts
+        if part.kind in TELLING and 1 in levels
+        for each in part.parts
+    ]
     alone = [each for each in (*parts, *within) if each.level > 1 and _is_alone(each)]
     # Without a heading of level 1, the first one is the title, if it begins the document.
     before = [block for part in parts[:1] if not part.level for block in part.blocks]
-    is_bare = all(block.kind == "FrontMatter" for block in before) and (levels[:1] != [0] or bool(before))
+    is_bare = all(block.kind == "FrontMatter" for block in before) and (
+        levels[:1] != [0] or bool(before)
+    )
     untitled = 1 not in levels and is_bare
-    titles = [part for part in parts if part.level and part not in alone][:1] if untitled else []
+    titles = (
+        [part for part in parts if part.level and part not in alone][:1]
+        if untitled
+        else []
+    )
     holding = [
         part
         for part in parts
-        if part.kind is SectionKind.METADATA or part.level <= 1 or (part in titles and part.kind is None)
+        if part.kind is SectionKind.METADATA
+        or part.level <= 1
+        or (part in titles and part.kind is None)
     ]
     metadata = Metadata(source, (block for part in holding for block in part.blocks))
     for part in alone:
         blocks = [block for block in part.blocks if block.kind != "Rule"]
         # What it says beside its value is text of the ticket.
-        says_more = len(part.body.raw) > _LONGEST_STATUS and part.kind is SectionKind.RESOLUTION
+        says_more = (
+            len(part.body.raw) > _LONGEST_STATUS and part.kind is SectionKind.RESOLUTION
+        )
         says_more = says_more or bool(blocks and ":" in part.title)
-        if part.headline and metadata.add_section(part.headline, blocks) and not says_more:
+        if (
+            part.headline
+            and metadata.add_section(part.headline, blocks)
+            and not says_more
+        ):
             part.kind = SectionKind.METADATA
     return metadata
 
@@ -311,7 +356,11 @@ def _is_alone(part: DocumentPart) -> bool:
 
 def title_of(parts: Iterable[DocumentPart], metadata: Metadata) -> Excerpt | None:
     """Return the text of the first heading of level 1, else of the first one that heads no section."""
-    headed = [part for part in parts if part.heading and part.heading.first < part.heading.last]
+    headed = [
+        part
+        for part in parts
+        if part.heading and part.heading.first < part.heading.last
+    ]
     titles = [part for part in headed if part.level == 1]
     # A file may begin with a section, whose heading is not the title; nor is one where front matter has it.
     if not titles and not metadata.get("Title"):
@@ -335,5 +384,9 @@ def _cut(
     starts = [*(blocks[index].start for index in at), end]
     if starts[0] > start:
         yield DocumentPart(source, None, start, starts[0], blocks[: bounds[0]])
-    for index, following, begin, until in zip(at, bounds[1:], starts, starts[1:], strict=False):
-        yield DocumentPart(source, blocks[index], begin, until, blocks[index + 1 : following])
+    for index, following, begin, until in zip(
+        at, bounds[1:], starts, starts[1:], strict=False
+    ):
+        yield DocumentPart(
+            source, blocks[index], begin, until, blocks[index + 1 : following]
+        )

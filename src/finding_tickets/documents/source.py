@@ -24,13 +24,24 @@ from finding_tickets.model.vocabulary import Level, Vocabulary, squeeze
 _TICKS = re.compile(rb"`+")
 _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
 _NOT_A_WORD = re.compile(r"[^\w]+")
-_PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
+_PARSER = pyromark.Markdown(
+    options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS
+)
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 _DELIMITERS = re.compile(rb"(?m)^[ >]*\|[|: \t-]*\r?$")
 _PIPE = re.compile(rb"(?<!\\)\|")
 _CONTAINERS = frozenset(["List", "Item", "BlockQuote"])
 _BLOCKS = _CONTAINERS | frozenset(
-    ["Heading", "Paragraph", "CodeBlock", "HtmlBlock", "Table", "TableHead", "TableRow", "TableCell"]
+    [
+        "Heading",
+        "Paragraph",
+        "CodeBlock",
+        "HtmlBlock",
+        "Table",
+        "TableHead",
+        "TableRow",
+        "TableCell",
+    ]
 )
 _FRONT_MATTER = re.compile(
     rb"""(?x)(?:---[ \t]*(?:\r\n|\r|\n)|(?=\w+:\t))
@@ -137,11 +148,18 @@ class Excerpt:
 
     def code_spans(self) -> list[Excerpt]:
         """Return the texts between backticks."""
-        return [self.source.text(*span) for span in code_spans(self.source.data, self.start, self.end)]
+        return [
+            self.source.text(*span)
+            for span in code_spans(self.source.data, self.start, self.end)
+        ]
 
     def record(self, **values: object) -> Values:
         """The fields of a record that stands here."""
-        return {"raw": self.raw, "span": self.source.span(self.start, self.end), **values}
+        return {
+            "raw": self.raw,
+            "span": self.source.span(self.start, self.end),
+            **values,
+        }
 
     def report(self, rule: str, message: str, hint: str | None = None) -> None:
         """Report that this could not be understood."""
@@ -149,7 +167,9 @@ class Excerpt:
 
     def report_unknown(self, what: str, words: Iterable[str]) -> None:
         """Report that this is none of the words of a vocabulary."""
-        self.report("unknown-word", f"{what} is {self.plain!r}", f"one of {', '.join(words)}")
+        self.report(
+            "unknown-word", f"{what} is {self.plain!r}", f"one of {', '.join(words)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -177,7 +197,9 @@ class Source:
             return self.data.decode()
         except UnicodeDecodeError as error:
             message = f"byte 0x{self.data[error.start]:02x} is not UTF-8"
-            self.report(rule, error.start, message, "save the file as UTF-8", Level.ERROR)
+            self.report(
+                rule, error.start, message, "save the file as UTF-8", Level.ERROR
+            )
             return ""
 
     def line(self, offset: int) -> int:
@@ -201,7 +223,11 @@ class Source:
         """The text of ``[start, end)``; of white space alone, its empty end."""
         piece = self.data[start:end]
         written = piece.strip()
-        first = start + len(piece) - len(piece.lstrip()) if len(written) < len(piece) else start
+        first = (
+            start + len(piece) - len(piece.lstrip())
+            if len(written) < len(piece)
+            else start
+        )
         return Excerpt(self, first, first + len(written), written.decode())
 
     def whole(self, block: Block) -> Excerpt:
@@ -225,7 +251,9 @@ class Source:
                 end = row.start + len(text) - closed
                 opened = text.lstrip().startswith(b"|")
                 piped = piped if rows else opened
-                rows.append(TableRow(row, end, end > row.children[-1].end, piped and not opened))
+                rows.append(
+                    TableRow(row, end, end > row.children[-1].end, piped and not opened)
+                )
             block.table = MarkdownTable(self, rows, rows[1:])
         return block.table
 
@@ -240,7 +268,13 @@ class Source:
         """Report what is wrong at an offset, or on a line and a column."""
         line, column = (self.line(at), self.column(at)) if isinstance(at, int) else at
         problem = Problem(
-            level=level, rule=rule, file=self.path, line=line, column=column, message=message, hint=hint
+            level=level,
+            rule=rule,
+            file=self.path,
+            line=line,
+            column=column,
+            message=message,
+            hint=hint,
         )
         self.problems.append(problem)
         return problem
@@ -301,11 +335,17 @@ def parse(data: bytes) -> list[Block]:
                 block = Block(kind, start, end, end, end)
                 if kind == "Heading":
                     block.level = int(detail[kind]["level"][1:])
-                elif kind == "CodeBlock" and isinstance(detail, dict) and isinstance(detail[kind], dict):
+                elif (
+                    kind == "CodeBlock"
+                    and isinstance(detail, dict)
+                    and isinstance(detail[kind], dict)
+                ):
                     block.info = detail[kind]["Fenced"]
                 # What is too deep is parsed on, in a tree of its own that nobody reads.
                 deep = len(outer) >= DEEPEST and kind in _CONTAINERS
-                current.children.append(Block(TOO_DEEP, start, end, end, end) if deep else block)
+                current.children.append(
+                    Block(TOO_DEEP, start, end, end, end) if deep else block
+                )
                 outer.append(current)
                 current = block
                 continue
@@ -336,12 +376,19 @@ def _events(data: bytes, skipped: int) -> list[tuple[Any, Any]]:
     # Empty lines in the place of what is skipped leave every offset as it is. The parser takes a lone
     # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
     meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
-    meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant) if b"\t" in meant else meant
+    meant = (
+        _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant)
+        if b"\t" in meant
+        else meant
+    )
     read = _PARSER.events_with_range(meant.decode(), merge_text=True)
     events: list[tuple[Any, Any]] = list(islice(read, MOST_PIECES + 1))
     if len(events) > MOST_PIECES:
         message = f"more than {MOST_PIECES:,} cells and other pieces of Markdown: too large to be read"
-        raise BadDataError(message, hint="keep what people read, and tables of data in files of their own")
+        raise BadDataError(
+            message,
+            hint="keep what people read, and tables of data in files of their own",
+        )
     return events
 
 
@@ -387,12 +434,16 @@ class MarkdownTable:
     @cached_property
     def records(self) -> list[dict[str, Excerpt]]:
         """Each row below the header as ``{column title: cell}``."""
-        return [dict(zip(self.titles, self.cells(row), strict=True)) for row in self.body]
+        return [
+            dict(zip(self.titles, self.cells(row), strict=True)) for row in self.body
+        ]
 
     def column(self, pattern: re.Pattern[str], *but: str | None) -> str | None:
         """Return the first title that matches and is not excluded; None where no column has one."""
         for title in self.titles:
-            if title not in but and (pattern.fullmatch(title) or pattern.fullmatch(key_of(title))):
+            if title not in but and (
+                pattern.fullmatch(title) or pattern.fullmatch(key_of(title))
+            ):
                 return title
         return None
 
@@ -451,7 +502,9 @@ def spliced(data: bytes, splices: Splices) -> bytes:
     pieces, at = [], 0
     for splice in sorted(splices, key=lambda each: (each.start, each.end)):
         if not at <= splice.start <= splice.end <= len(data):
-            raise ValueError(f"{splice} overlaps another edit or the end of {len(data)} bytes")
+            raise ValueError(
+                f"{splice} overlaps another edit or the end of {len(data)} bytes"
+            )
         pieces += [data[at : splice.start], splice.new]
         at = splice.end
     return b"".join([*pieces, data[at:]])
@@ -469,14 +522,20 @@ def line_at(data: bytes, offset: int) -> LineOfFile:
     """The line that the byte at ``offset`` is on."""
     start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
     match = LINE_END.search(data, offset)
-    return LineOfFile(start, *match.span()) if match else LineOfFile(start, len(data), len(data))
+    return (
+        LineOfFile(start, *match.span())
+        if match
+        else LineOfFile(start, len(data), len(data))
+    )
 
 
 def line_end(data: bytes, offset: int) -> bytes:
     """Return the line end for a line added at ``offset``: the one of the line there or before it."""
     line = line_at(data, offset)
     if line.after == line.end and line.start:
-        line = line_at(data, line.start - (2 if data[: line.start].endswith(b"\r\n") else 1))
+        line = line_at(
+            data, line.start - (2 if data[: line.start].endswith(b"\r\n") else 1)
+        )
     return data[line.end : line.after] or b"\n"
 
 
@@ -485,4 +544,6 @@ def lines_below(data: bytes, line: LineOfFile, *texts: bytes) -> Splice:
     end = line_end(data, line.start)
     added = end.join(texts)
     # The last line of a file may have no end yet; then the last one that is added gets none.
-    return Splice(line.after, line.after, end + added if line.after == line.end else added + end)
+    return Splice(
+        line.after, line.after, end + added if line.after == line.end else added + end
+    )

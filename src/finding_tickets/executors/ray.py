@@ -20,7 +20,15 @@ from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
 from finding_tickets.register.staleness import TOOL, TORCH, own_torch
-from finding_tickets.verify.verify import Planned, Settings, Verified, inconclusive, plan_each, record, verify
+from finding_tickets.verify.verify import (
+    Planned,
+    Settings,
+    Verified,
+    inconclusive,
+    plan_each,
+    record,
+    verify,
+)
 
 AUTO = "auto"
 CONNECT_SECONDS = 5.0
@@ -32,7 +40,15 @@ VARIABLES = {
     "RAY_OVERRIDE_RUNTIME_ENV_DEFAULT_EXCLUDES": ".venv,venv,__pycache__",
 }
 # The settings that the cluster is told.
-TRAVELLING = ("meter", "timeout", "memory", "overrides", "seed", "operations", "excused")
+TRAVELLING = (
+    "meter",
+    "timeout",
+    "memory",
+    "overrides",
+    "seed",
+    "operations",
+    "excused",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +57,9 @@ class RayCluster:
 
     address: str | None = None
 
-    def verify(self, documents: Sequence[Document], settings: Settings) -> Iterator[Verified]:
+    def verify(
+        self, documents: Sequence[Document], settings: Settings
+    ) -> Iterator[Verified]:
         """Verify every document. Its evidence is recorded here when the result arrives.
 
         Raises:
@@ -59,7 +77,9 @@ class RayCluster:
         order = {name: getattr(settings, name) for name in TRAVELLING}
         with connect(self.address, top) as ray:
             gpus = int(settings.meter == "cuda")
-            task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(verify_on_node)
+            task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(
+                verify_on_node
+            )
             pending = {}
             for path in planned:
                 pending[task.remote(folder, path, order, versions())] = path
@@ -95,16 +115,29 @@ def connect(address: str | None, working_dir: Path) -> Iterator[Any]:
         import ray
     except ImportError:
         hint = "python -m pip install 'finding-tickets[ray]'"
-        raise UsageError("--executor ray needs Ray, which is not installed", hint=hint) from None
-    where = {"address": address} if address else {"address": "local", "include_dashboard": False}
+        raise UsageError(
+            "--executor ray needs Ray, which is not installed", hint=hint
+        ) from None
+    where = (
+        {"address": address}
+        if address
+        else {"address": "local", "include_dashboard": False}
+    )
     try:
         if address and address != AUTO:
             # Ray itself would wait for minutes.
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
         environment = {"working_dir": str(working_dir)}
-        ray.init(**where, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # Ray has no class of its own for what keeps it from starting
+        ray.init(
+            **where,
+            runtime_env=environment,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (
+        Exception
+    ) as error:  # Ray has no class of its own for what keeps it from starting
         what = f"the Ray cluster at {address}" if address else "Ray"
         raise UnreachableError(f"cannot use {what}: {first_line(error)}") from None
     try:
@@ -117,7 +150,9 @@ def connect(address: str | None, working_dir: Path) -> Iterator[Any]:
 isolation = cache(lambda: Isolation(workers=1))
 
 
-def verify_on_node(folder: str, path: str, order: dict[str, Any], wanted: dict[str, str]) -> dict[str, Any]:
+def verify_on_node(
+    folder: str, path: str, order: dict[str, Any], wanted: dict[str, str]
+) -> dict[str, Any]:
     """Verify a document on a machine of the cluster, in the folder that Ray unpacked the work tree in."""
     if (here := versions()) != wanted:
         raise UnreachableError(f"another version: {here} there and {wanted} here")
@@ -125,18 +160,26 @@ def verify_on_node(folder: str, path: str, order: dict[str, Any], wanted: dict[s
     documents = [each for each in load(root).documents if each.path == path]
     if not documents:
         raise UnreachableError(f"{path} did not travel: git ignores it")
-    (done,) = verify(documents, isolation(), Settings(root=root, evidence="", record=False, **order))
+    (done,) = verify(
+        documents, isolation(), Settings(root=root, evidence="", record=False, **order)
+    )
     models = {"verification": done.verification, "evidence": done.evidence}
-    answer = {name: model.model_dump(mode="json") for name, model in models.items() if model}
+    answer = {
+        name: model.model_dump(mode="json") for name, model in models.items() if model
+    }
     return answer | {"error": vars(done.error)} if done.error else answer
 
 
 def parse_answer(answer: dict[str, Any], document: Document) -> Verified:
     """Return the result that ``verify_on_node`` made."""
-    verification, evidence, error = map(answer.get, ("verification", "evidence", "error"))
+    verification, evidence, error = map(
+        answer.get, ("verification", "evidence", "error")
+    )
     return Verified(
         document,
-        verification=Verification.model_validate(verification) if verification else None,
+        verification=Verification.model_validate(verification)
+        if verification
+        else None,
         error=BadDataError(**error) if error else None,
         evidence=Evidence.model_validate(evidence) if evidence else None,
     )

@@ -42,18 +42,56 @@ class Cheat:
 
 # In the order in which they are tried and shown.
 CHEATS = (
-    Cheat("unfixed", "is the code as found", "the claims do not tell the fix from the defect"),
-    Cheat("partial", "is the fix without the second half of its result", "a part passes for the whole"),
-    Cheat("perturbed", "is the fix with one value of the result changed", "results are not compared"),
-    Cheat("cached", "keeps answers by the shapes of the arguments", "runs share their data"),
-    Cheat("pasted", "has a table of the answers for the workload's seed", "the inputs are always the same"),
-    Cheat("mutated", "is the fix, and sets its arguments to zero", "what it does to its caller is not seen"),
     Cheat(
-        "deferred", "returns a function that does the unfixed work when called", "the work is never counted"
+        "unfixed",
+        "is the code as found",
+        "the claims do not tell the fix from the defect",
     ),
-    Cheat("thread", "does the unfixed work in another thread", "the wait is there, and not counted"),
-    Cheat("rounded", "is the fix in the precision of bfloat16", "results are compared too loosely"),
-    Cheat("patched", "replaces what waits in torch and what counts", "the meter says what the code wants"),
+    Cheat(
+        "partial",
+        "is the fix without the second half of its result",
+        "a part passes for the whole",
+    ),
+    Cheat(
+        "perturbed",
+        "is the fix with one value of the result changed",
+        "results are not compared",
+    ),
+    Cheat(
+        "cached",
+        "keeps answers by the shapes of the arguments",
+        "runs share their data",
+    ),
+    Cheat(
+        "pasted",
+        "has a table of the answers for the workload's seed",
+        "the inputs are always the same",
+    ),
+    Cheat(
+        "mutated",
+        "is the fix, and sets its arguments to zero",
+        "what it does to its caller is not seen",
+    ),
+    Cheat(
+        "deferred",
+        "returns a function that does the unfixed work when called",
+        "the work is never counted",
+    ),
+    Cheat(
+        "thread",
+        "does the unfixed work in another thread",
+        "the wait is there, and not counted",
+    ),
+    Cheat(
+        "rounded",
+        "is the fix in the precision of bfloat16",
+        "results are compared too loosely",
+    ),
+    Cheat(
+        "patched",
+        "replaces what waits in torch and what counts",
+        "the meter says what the code wants",
+    ),
 )
 
 
@@ -73,7 +111,9 @@ class Tried:
 
     cheat: Cheat
     fate: Fate
-    by: tuple[str, ...] = ()  # the claims that caught it, or ``meter``, which refuses what it cannot measure
+    by: tuple[
+        str, ...
+    ] = ()  # the claims that caught it, or ``meter``, which refuses what it cannot measure
     reason: str = ""  # why it refused, why claims could not be checked, or why the cheat was not tried
 
 
@@ -93,7 +133,10 @@ class CannotAuditError(Exception):
 
 
 def audit(
-    documents: Iterable[Document], isolation: Isolation, settings: Settings, cheats: Sequence[Cheat] = CHEATS
+    documents: Iterable[Document],
+    isolation: Isolation,
+    settings: Settings,
+    cheats: Sequence[Cheat] = CHEATS,
 ) -> Iterator[Audited]:
     """Try cheats on the verifiers of documents, each in a process of its own; nothing is recorded.
 
@@ -110,7 +153,12 @@ def audit(
             yield Audited(document, error=error.in_file(document.path))
 
 
-def _audit(document: Document, isolation: Isolation, settings: Settings, cheats: Sequence[Cheat]) -> Audited:
+def _audit(
+    document: Document,
+    isolation: Isolation,
+    settings: Settings,
+    cheats: Sequence[Cheat],
+) -> Audited:
     """Measure every cheat in the place of the subject, and say what caught it.
 
     Raises:
@@ -119,29 +167,44 @@ def _audit(document: Document, isolation: Isolation, settings: Settings, cheats:
     """
     todo = plan(document, settings.root, settings.overrides, settings.verifiers)
     if todo is None or todo.trouble:
-        raise CannotAuditError(todo.trouble if todo and todo.trouble else "it has no verifier")
+        raise CannotAuditError(
+            todo.trouble if todo and todo.trouble else "it has no verifier"
+        )
     subject = _find_subject(todo)
     try:
         found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
     except RevisionError as error:
         raise CannotAuditError(str(error)) from None
     # The compiler sees the wrapper of a cheat.
-    claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric != "graph_breaks"]
-    needed = {subject, *(claim.value for claim in claims if claim.metric == SAME_RESULT)}
-    variants = {name: source for name, source in todo.variants.items() if name in needed}
+    claims = [
+        claim
+        for claim in todo.claims
+        if claim.variant == subject and claim.metric != "graph_breaks"
+    ]
+    needed = {
+        subject,
+        *(claim.value for claim in claims if claim.metric == SAME_RESULT),
+    }
+    variants = {
+        name: source for name, source in todo.variants.items() if name in needed
+    }
     todo = replace(todo, variants=variants, claims=tuple(claims), seed=settings.seed)
     planned: Planned = {}
     for name in (HONEST, *(cheat.id for cheat in cheats)):
         planned[name] = replace(todo, cheats={subject: {"cheat": name, "found": found}})
     with results_folder(isolation) as folder:
         trials = {}
-        for trial in run_all(planned, isolation, with_meter(isolation, settings), folder):
+        for trial in run_all(
+            planned, isolation, with_meter(isolation, settings), folder
+        ):
             trials[trial.key] = trial
         honest = trials[HONEST]
         alone = _try(Cheat(HONEST, "", ""), honest, honest, subject)
         if alone.fate is not Fate.MISSED:
             why = alone.reason or f"not as expected: {', '.join(alone.by)}"
-            raise CannotAuditError(f"{subject} itself does not pass with seed {settings.seed}: {why}")
+            raise CannotAuditError(
+                f"{subject} itself does not pass with seed {settings.seed}: {why}"
+            )
         tried = [_try(cheat, trials[cheat.id], honest, subject) for cheat in cheats]
     return Audited(document, subject, tuple(tried))
 
@@ -159,7 +222,9 @@ def _find_subject(todo: Plan) -> str:
         raise CannotAuditError(
             "it runs what is there already: cheats take the place of a function that a verifier calls"
         )
-    compared = {claim.variant for claim in todo.claims if claim.metric == SAME_RESULT} - {FOUND}
+    compared = {
+        claim.variant for claim in todo.claims if claim.metric == SAME_RESULT
+    } - {FOUND}
     subject = next((name for name in todo.variants if name in compared), None)
     if any(claim.variant == FIX for claim in todo.claims):
         subject = FIX
@@ -170,7 +235,9 @@ def _find_subject(todo: Plan) -> str:
     return subject
 
 
-def _try(cheat: Cheat, trial: MeasuredPlan, honest: MeasuredPlan, subject: str) -> Tried:
+def _try(
+    cheat: Cheat, trial: MeasuredPlan, honest: MeasuredPlan, subject: str
+) -> Tried:
     """Say what became of a cheat.
 
     Raises:
@@ -181,11 +248,22 @@ def _try(cheat: Cheat, trial: MeasuredPlan, honest: MeasuredPlan, subject: str) 
     if trial.measured is None:
         # The meter refuses what it cannot measure, and names the variant. The verifier may end on what only
         # the cheat leaves behind, and so may the comparison: with the fix they went on.
-        refused = (f"{subject}: ", f"{subject} at ", f"{trial.plan.verifier}:", f"{NOT_COMPARABLE}: ")
+        refused = (
+            f"{subject}: ",
+            f"{subject} at ",
+            f"{trial.plan.verifier}:",
+            f"{NOT_COMPARABLE}: ",
+        )
         if trial.reason.startswith(refused):
-            return Tried(cheat, Fate.CAUGHT, ("meter",), trial.reason.partition(": ")[2])
+            return Tried(
+                cheat, Fate.CAUGHT, ("meter",), trial.reason.partition(": ")[2]
+            )
         return Tried(cheat, Fate.UNTRIED, (), trial.reason)
-    against = [claim for claim in check(trial.plan.claims, trial.measured) if not claim.as_expected]
+    against = [
+        claim
+        for claim in check(trial.plan.claims, trial.measured)
+        if not claim.as_expected
+    ]
     if against:
         # A claim that cannot be checked is as good as false.
         unchecked = [claim.measured for claim in against if claim.holds is None]
@@ -200,5 +278,7 @@ def _leave_the_same(one: MeasuredPlan, two: MeasuredPlan, subject: str) -> bool:
     """Return True if both left the same results and arguments, to the last byte."""
     part = name_of_part(one.plan, subject)
     files = [file.name for file in (two.results / part).glob("*")]
-    _, different, missing = filecmp.cmpfiles(two.results / part, one.results / part, files, shallow=False)
+    _, different, missing = filecmp.cmpfiles(
+        two.results / part, one.results / part, files, shallow=False
+    )
     return bool(files) and not different and not missing

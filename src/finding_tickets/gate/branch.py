@@ -21,7 +21,9 @@ from finding_tickets.register.load import Register, load
 from finding_tickets.verify.judge import FIX
 from finding_tickets.verify.plan import places_of, stated_in, verifier_of
 
-SHALLOW = "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"
+SHALLOW = (
+    "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"
+)
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,19 @@ def find_base(root: Path, name: str) -> Base:
     except RevisionError as error:
         raise UsageError(f"--base {name}: {error}") from None
     except GitError as error:
-        hint = SHALLOW if shallow_commits(root) else "name a revision that the branch began at"
-        raise UsageError(f"--base {name}: no commit in common with HEAD ({error})", hint=hint) from None
+        hint = (
+            SHALLOW
+            if shallow_commits(root)
+            else "name a revision that the branch began at"
+        )
+        raise UsageError(
+            f"--base {name}: no commit in common with HEAD ({error})", hint=hint
+        ) from None
     # Nothing marks a bare folder of tickets as a register: there, any folder is one.
     exists = folder.is_dir() and (is_repository(folder) or not is_repository(root))
-    return Base(Revision(name, commit), folder, load(folder, cached=False) if exists else None)
+    return Base(
+        Revision(name, commit), folder, load(folder, cached=False) if exists else None
+    )
 
 
 def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[str]:
@@ -84,7 +94,11 @@ def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[
     now = {_claim_text(claim): claim.id for claim in stated_in(new).claims}
     for claim in stated_in(old).claims:
         if (text := _claim_text(claim)) not in now:
-            others = [other.partition(" ")[2] for other, name in now.items() if name == claim.id]
+            others = [
+                other.partition(" ")[2]
+                for other, name in now.items()
+                if name == claim.id
+            ]
             said = f" -> {others[0]}" if others else ", which is gone"
             changes.append(f"claim {text}{said}")
     return changes
@@ -134,7 +148,11 @@ def _files(document: Document, stated: Mapping[str, str], root: Path) -> Iterato
     if "verifier" in stated:
         yield from _with_helpers(stated["verifier"], root)
     for name, place in stated.items():
-        if name.startswith("variants.") and name != f"variants.{FIX}" and "@" not in place:
+        if (
+            name.startswith("variants.")
+            and name != f"variants.{FIX}"
+            and "@" not in place
+        ):
             file = place.partition(":")[0]
             if Path(file).is_relative_to(fixes_folder(document.id.value)):
                 yield file
@@ -147,7 +165,10 @@ def _with_helpers(verifier: str, root: Path) -> list[str]:
         names = []
         for node in ast.walk(parse_file(root / file) or ast.Module([], [])):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                names += [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+                names += [
+                    getattr(node, "module", None) or "",
+                    *(alias.name for alias in node.names),
+                ]
         for name in names:
             path = Path(verifier).with_name(f"{name.rpartition('.')[2]}.py").as_posix()
             if path not in found and (root / path).is_file():

@@ -7,7 +7,14 @@ from operator import gt
 from pathlib import Path
 
 from finding_tickets.budget.measure import measure
-from finding_tickets.budget.rules import EXCEEDED, Excess, Judged, judge, problem_of, problems
+from finding_tickets.budget.rules import (
+    EXCEEDED,
+    Excess,
+    Judged,
+    judge,
+    problem_of,
+    problems,
+)
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.claims.metrics import OF_STATEMENTS
 from finding_tickets.measure.processes.isolation import Isolation
@@ -36,16 +43,25 @@ def check_budgets(
     """
     file = config_file_of(settings.root) or CONFIG_FILE
     new = {each.name: each for each in now}
-    old = {each.name: each for each in before if f"{BUDGET}{each.name}".casefold() not in accepted}
+    old = {
+        each.name: each
+        for each in before
+        if f"{BUDGET}{each.name}".casefold() not in accepted
+    }
     found: list[Problem] = []
     exceeded: list[Judged] = []
-    for judged in _judge_all([*({**new, **old}.values())], settings.root, isolation, settings):
+    for judged in _judge_all(
+        [*({**new, **old}.values())], settings.root, isolation, settings
+    ):
         name, held = judged.budget.name, judged
         if name in old and name not in new:
             found.append(_raised(name, "is removed", file, 0))
         elif name in old:
             own = judge(new[name], judged.spending, settings.root)
-            raises = [_raised(name, message, file, line) for message, line in _find_raises(judged, own)]
+            raises = [
+                _raised(name, message, file, line)
+                for message, line in _find_raises(judged, own)
+            ]
             found += raises
             # What raises nothing is as strict as the base's, and names the code as it is now.
             held = judged if raises else own
@@ -64,12 +80,16 @@ def _judge_all(
 ) -> list[Judged]:
     """Measure budgets with the code in a folder, and judge them."""
     spendings = measure(budgets, code, isolation, settings)
-    return [judge(each, spent, code) for each, spent in zip(budgets, spendings, strict=True)]
+    return [
+        judge(each, spent, code) for each, spent in zip(budgets, spendings, strict=True)
+    ]
 
 
 def _raised(name: str, message: str, file: str, line: int) -> Problem:
     """Return the problem that a branch allows itself more."""
-    return problem_of(name, RAISED, file, line, message, f"if that is meant: --accept {BUDGET}{name}")
+    return problem_of(
+        name, RAISED, file, line, message, f"if that is meant: --accept {BUDGET}{name}"
+    )
 
 
 def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
@@ -86,12 +106,18 @@ def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
     known = {str(each): each for each in old.allow}
     pairs = [(allowance, known.get(str(allowance))) for allowance in now.unused]
     # Names may have changed where something waits.
-    pairs += [(allowance, then.allowed.get(statement)) for statement, allowance in now.allowed.items()]
+    pairs += [
+        (allowance, then.allowed.get(statement))
+        for statement, allowance in now.allowed.items()
+    ]
     for allowance, was in pairs:
         if was is None:
             yield f"{allowance} is allowed", allowance.line
         elif _is_above(allowance.law, was.law, now):
-            yield f"{allowance} is allowed {allowance.law or 'any number of waits'}", allowance.line
+            yield (
+                f"{allowance} is allowed {allowance.law or 'any number of waits'}",
+                allowance.line,
+            )
 
 
 def _is_above(new: Law | None, old: Law | None, judged: Judged) -> bool:
@@ -100,7 +126,9 @@ def _is_above(new: Law | None, old: Law | None, judged: Judged) -> bool:
         return new is None and old is not None
     for cost in judged.spending.costs:
         at = {CALLS: 1, **cost.at}
-        if evaluate(parse_expression(str(new)), at) > evaluate(parse_expression(str(old)), at):
+        if evaluate(parse_expression(str(new)), at) > evaluate(
+            parse_expression(str(old)), at
+        ):
             return True
     return False
 
@@ -113,7 +141,9 @@ def _compare(now: Judged, then: Judged, file: str) -> Iterator[Problem]:
         if statement.code not in known:
             message = f"simcuda.allowed({reason!r}) is new: {statement.code}"
             yield _raised(name, message, statement.file, statement.line)
-    now.excesses = [each for each in excesses if then.spending.trouble or _has_grown(each, then)]
+    now.excesses = [
+        each for each in excesses if then.spending.trouble or _has_grown(each, then)
+    ]
     if excesses and not now.excesses:
         message = f"the base exceeds it as well: {excesses[0].message}"
         note = problem_of(name, EXCEEDED, file, now.budget.line, message)

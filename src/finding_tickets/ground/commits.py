@@ -45,7 +45,13 @@ class Checkouts:
         if len(set(refs.values())) > 1:
             raise RevisionError(f"{name} is ambiguous: {' and '.join(refs)}")
         try:
-            commit = ask(self.root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+            commit = ask(
+                self.root,
+                "rev-parse",
+                "--verify",
+                "--end-of-options",
+                f"{name}^{{commit}}",
+            ).strip()
         except GitError as error:
             if "ambiguous" in str(error):
                 raise RevisionError(f"{name}: {error}") from None
@@ -57,7 +63,10 @@ class Checkouts:
     def has(self, revision: Revision, file: str) -> bool:
         """Return whether a revision has a file, given relative to ``root``."""
         try:
-            return ask(self.root, "cat-file", "-t", f"{revision.commit}:./{file}").strip() == "blob"
+            return (
+                ask(self.root, "cat-file", "-t", f"{revision.commit}:./{file}").strip()
+                == "blob"
+            )
         except GitError:
             return False
 
@@ -69,14 +78,21 @@ class Checkouts:
             index = folder.with_name(f"{folder.name}.index")
             apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
             ask(self.root, "read-tree", revision.commit, settings=apart)
-            ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
+            ask(
+                self.root,
+                "checkout-index",
+                "--all",
+                settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"},
+            )
 
         try:
             # A commit's hash says what is in it, whichever clone it came from.
             folder = make_folder(FOLDER, revision.commit, write, _KEEP)
             return folder / ask(self.root, "rev-parse", "--show-prefix").strip()
         except (GitError, OSError) as error:
-            raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
+            raise RevisionError(
+                f"{revision.name} cannot be checked out: {error}"
+            ) from None
 
 
 def named_commits(root: Path, name: str) -> dict[str, str]:
@@ -84,7 +100,12 @@ def named_commits(root: Path, name: str) -> dict[str, str]:
     wanted = [f"{namespace}/{name}" for namespace in _NAMESPACES]
     found: dict[str, str] = {}
     # Git also prints what is below such a name, and of an annotated tag what it stands for.
-    printed = ask(root, "for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", *wanted)
+    printed = ask(
+        root,
+        "for-each-ref",
+        "--format=%(refname) %(objectname) %(*objectname)",
+        *wanted,
+    )
     for line in filter(None, printed.split("\n")):
         ref, own, behind = line.split(" ")
         if ref in wanted:

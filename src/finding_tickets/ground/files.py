@@ -61,9 +61,14 @@ class FileChange:
     def diff(self) -> str:
         """The change as ``git apply`` takes it; empty where there is none."""
         # Lines as diff counts them: a carriage return is part of a line.
-        old, new = (re.findall(r"[^\n]*\n|[^\n]+", data.decode()) for data in (self.old, self.new))
+        old, new = (
+            re.findall(r"[^\n]*\n|[^\n]+", data.decode())
+            for data in (self.old, self.new)
+        )
         lines = unified_diff(old, new, f"a/{self.path}", f"b/{self.path}")
-        return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
+        return "".join(
+            line if line.endswith("\n") else line + _NO_NEWLINE for line in lines
+        )
 
 
 def verifier_path(ticket_id: str) -> str:
@@ -130,10 +135,14 @@ def create(root: Path, texts: Mapping[str, str]) -> list[Path]:
         for name, text in texts.items():
             path = root / name
             if not path.parent.resolve().is_relative_to(root.resolve()):
-                raise OSError(errno.EXDEV, "the link leaves the repository", str(path.parent))
+                raise OSError(
+                    errno.EXDEV, "the link leaves the repository", str(path.parent)
+                )
             if path.parent.is_file():
                 # A file in the place of the folder is in the way for good, unlike an ID that is taken.
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent))
+                raise NotADirectoryError(
+                    errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)
+                )
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 created.append(path)
@@ -145,7 +154,9 @@ def create(root: Path, texts: Mapping[str, str]) -> list[Path]:
     return created
 
 
-def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> tuple[FileChange, ...]:
+def rewrite(
+    root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False
+) -> tuple[FileChange, ...]:
     """Edit several files, each named once: all of them or none. A dry run returns the changes.
 
     No file is replaced before every new text is on the disk. Only a crash between two replacements can leave
@@ -157,7 +168,9 @@ def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> 
     with ExitStack() as stack:
         real = {edit.path: _real(root, edit.path) for edit in edits}
         # Two processes that lock the same folders in different orders would wait for each other for ever.
-        for folder, path in sorted({file.parent: path for path, file in real.items()}.items()):
+        for folder, path in sorted(
+            {file.parent: path for path, file in real.items()}.items()
+        ):
             stack.enter_context(locked(folder, path, PATIENCE))
         changes = []
         for edit in edits:
@@ -165,7 +178,10 @@ def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> 
                 old = real[edit.path].read_bytes()
             changes.append(FileChange(edit.path, old, edit.make(old)))
         if not dry_run:
-            _replace_all(stack, {real[each.path]: each for each in changes if each.old != each.new})
+            _replace_all(
+                stack,
+                {real[each.path]: each for each in changes if each.old != each.new},
+            )
     return tuple(changes)
 
 
@@ -199,14 +215,19 @@ def locked(folder: Path, path: str, patience: float = PATIENCE) -> Iterator[None
                     break
                 except BlockingIOError:
                     if time.monotonic() > until:
-                        raise BadDataError("another process keeps its folder locked", file=path) from None
+                        raise BadDataError(
+                            "another process keeps its folder locked", file=path
+                        ) from None
                 time.sleep(_PAUSE)
         yield
 
 
 def _replace_all(stack: ExitStack, changes: Mapping[Path, FileChange]) -> None:
     """Put the new texts in place; where one cannot be, put back the old ones of those before it."""
-    ready = {file: stack.enter_context(_edited(file, each.path, each.new)) for file, each in changes.items()}
+    ready = {
+        file: stack.enter_context(_edited(file, each.path, each.new))
+        for file, each in changes.items()
+    }
     for file, change in changes.items():
         # An editor that takes no lock may have saved meanwhile: what it wrote is not to be lost.
         with _errors_of(change.path, "read"):
@@ -222,7 +243,10 @@ def _replace_all(stack: ExitStack, changes: Mapping[Path, FileChange]) -> None:
         except BadDataError:
             for before in replaced:
                 path = changes[before].path
-                with _edited(before, path, changes[before].old) as old, _errors_of(path, "put back"):
+                with (
+                    _edited(before, path, changes[before].old) as old,
+                    _errors_of(path, "put back"),
+                ):
                     old.replace(before)
             raise
         replaced.append(file)
@@ -241,7 +265,9 @@ def _edited(file: Path, path: str, data: bytes) -> Iterator[Path]:
     with ExitStack() as stack:
         with _errors_of(path, "written"):
             # A file that may not be written is protected on purpose, even from those who may replace it.
-            if not os.access(file, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            if not os.access(
+                file, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+            ):
                 raise PermissionError(errno.EACCES, "the file is read-only")
             staged = stack.enter_context(_staged(file, data))
             wanted, made = file.stat(), staged.stat()
@@ -267,7 +293,11 @@ def _staged(file: Path, content: bytes) -> Iterator[Path]:
     for left in file.parent.glob(".*.part"):
         ours = _UNFINISHED.fullmatch(left.name)
         with suppress(FileNotFoundError):
-            if ours and left.lstat().st_mtime < latest and not _is_running(int(ours["process"])):
+            if (
+                ours
+                and left.lstat().st_mtime < latest
+                and not _is_running(int(ours["process"]))
+            ):
                 left.unlink()
     staged = file.with_name(f".{os.getpid()}-{secrets.token_hex(8)}.part")
     try:
@@ -295,4 +325,6 @@ def _errors_of(path: str, done: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BadDataError(f"cannot be {done}: {error.strerror or error}", file=path) from error
+        raise BadDataError(
+            f"cannot be {done}: {error.strerror or error}", file=path
+        ) from error

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Variables by which a hook hands on its own repository; what is asked is the one that the folder is in.
-_ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+_ANOTHER_REPOSITORY = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+)
 # A hash is that of a commit as it was made: what a clone has put in its place does not count.
 _AS_COMMITTED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 # NUL ends each field, for it is what no field can hold.
@@ -18,11 +24,20 @@ _LOG_FORMAT = "--format=%x00%H%x00%aI%x00%aN%x00%s%x00%B%x00"
 _LOG_FIELDS = 6
 _LOG = (
     *("-c", "core.quotePath=false", "-c", "log.showRoot=true"),
-    *("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes", _LOG_FORMAT),
+    *(
+        "log",
+        "--no-show-signature",
+        "--no-color",
+        "--encoding=UTF-8",
+        "--no-notes",
+        _LOG_FORMAT,
+    ),
 )
 SHORT_HASH = 12
 # Folders that hold code of others, where git does not say which files are the repository's.
-FOREIGN_FOLDERS = frozenset(["node_modules", "site-packages", "dist-packages", "third_party", "vendor"])
+FOREIGN_FOLDERS = frozenset(
+    ["node_modules", "site-packages", "dist-packages", "third_party", "vendor"]
+)
 
 
 class GitError(Exception):
@@ -43,7 +58,9 @@ class LogEntry(NamedTuple):
 
     commit: Commit
     message: str
-    changes: tuple[str, ...]  # lines that options such as --name-status have git print below it
+    changes: tuple[
+        str, ...
+    ]  # lines that options such as --name-status have git print below it
 
 
 def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
@@ -57,7 +74,9 @@ def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) 
     return ask_bytes(root, *arguments, settings=settings).decode(errors="replace")
 
 
-def ask_bytes(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> bytes:
+def ask_bytes(
+    root: Path, *arguments: str, settings: Mapping[str, str] | None = None
+) -> bytes:
     """Return the output of git as bytes."""
     try:
         ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
@@ -71,7 +90,10 @@ def ask_bytes(root: Path, *arguments: str, settings: Mapping[str, str] | None = 
         raise GitError(f"git cannot be started: {error.strerror}") from None
     if ran.returncode:
         said = ran.stderr.decode(errors="replace").strip()
-        raise GitError(said.partition("\n")[0].removeprefix("fatal: ") or f"git ended with {ran.returncode}")
+        raise GitError(
+            said.partition("\n")[0].removeprefix("fatal: ")
+            or f"git ended with {ran.returncode}"
+        )
     return ran.stdout
 
 
@@ -82,14 +104,32 @@ def command(root: Path, *arguments: str) -> list[str]:
         raise GitError("git is not installed")
     # A clone that has only a part of the objects would fetch the others in passing.
     no_network = ("-c", "protocol.allow=never")
-    return [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *no_network, *arguments]
+    return [
+        git,
+        "-C",
+        str(root),
+        "--literal-pathspecs",
+        "--no-pager",
+        *no_network,
+        *arguments,
+    ]
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment for git: of no other repository, and without refreshing the index."""
-    inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _ANOTHER_REPOSITORY
+    }
     # Messages are in English, because the one that says why is passed on.
-    return {**inherited, **_AS_COMMITTED, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
+    return {
+        **inherited,
+        **_AS_COMMITTED,
+        "LC_ALL": "C",
+        "GIT_OPTIONAL_LOCKS": "0",
+        **(settings or {}),
+    }
 
 
 def log(root: Path, *arguments: str) -> Iterator[LogEntry]:
@@ -115,7 +155,9 @@ def repository_files(root: Path) -> frozenset[str] | None:
     What is in git need not be in the work tree any more.
     """
     try:
-        listed = ask(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        listed = ask(
+            root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
+        )
     except GitError:
         return None
     return frozenset(filter(None, listed.split("\0")))
@@ -124,7 +166,11 @@ def repository_files(root: Path) -> frozenset[str] | None:
 def files_below(root: Path) -> Iterator[str]:
     """Yield the files below ``root``, without hidden folders and code of others."""
     for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if not name.startswith(".") and name not in FOREIGN_FOLDERS]
+        names[:] = [
+            name
+            for name in names
+            if not name.startswith(".") and name not in FOREIGN_FOLDERS
+        ]
         place = Path(folder).relative_to(root)
         yield from ((place / file).as_posix() for file in files)
 
@@ -139,15 +185,21 @@ def paths_on_branches(root: Path, folders: Iterable[str]) -> frozenset[str]:
         objects = ask(root, "rev-list", "--objects", *tips, "--", *folders)
     except GitError:
         return frozenset()
-    return frozenset(path for line in objects.splitlines() if (path := line.partition(" ")[2]))
+    return frozenset(
+        path for line in objects.splitlines() if (path := line.partition(" ")[2])
+    )
 
 
 def commit_containing(root: Path, files: Collection[str]) -> str | None:
     """Return the short hash of HEAD if it has these files as they are in the work tree, else None."""
     try:
         commit = ask(root, "rev-parse", f"--short={SHORT_HASH}", "HEAD").strip()
-        known = ask(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", *files).split("\0")
-        changed = ask(root, "status", "--porcelain", "--untracked-files=no", "--", *files)
+        known = ask(
+            root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", *files
+        ).split("\0")
+        changed = ask(
+            root, "status", "--porcelain", "--untracked-files=no", "--", *files
+        )
     except GitError:
         return None
     return commit if set(files) <= set(known) and not changed.strip() else None
@@ -181,7 +233,9 @@ def last_author(root: Path, file: str, line: int) -> str:
         said = ask(root, "blame", "--porcelain", "-L", f"{line},{line}", "--", file)
     except GitError:
         return ""
-    author = next((each[7:] for each in said.split("\n") if each.startswith("author ")), "")
+    author = next(
+        (each[7:] for each in said.split("\n") if each.startswith("author ")), ""
+    )
     return "" if author == "Not Committed Yet" else author
 
 

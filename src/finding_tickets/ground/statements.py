@@ -88,10 +88,16 @@ def normalize(code: str) -> str:
     return " ".join(text.split())
 
 
-def equal_statements(root: Path, file: str, function: str, code: str) -> list[Statement]:
+def equal_statements(
+    root: Path, file: str, function: str, code: str
+) -> list[Statement]:
     """Return the statements of a function that have this code, by line."""
     beside = read_statements(root, file)
-    return [each for each in beside if (each.function, each.code) == (function, normalize(code))]
+    return [
+        each
+        for each in beside
+        if (each.function, each.code) == (function, normalize(code))
+    ]
 
 
 def is_renamed(old: str, new: str, code_now: str) -> bool:
@@ -139,10 +145,16 @@ def _is_renamed(known: Statement, statement: Statement, root: Path) -> bool:
     if known.file != statement.file and (root / known.file).exists():
         return False
     beside = read_statements(root, statement.file)
-    if known.function != statement.function and known.function in {each.function for each in beside}:
+    if known.function != statement.function and known.function in {
+        each.function for each in beside
+    }:
         return False
-    code_now = " ".join(each.code for each in beside if each.function == statement.function)
-    return normalize(known.code) == statement.code or is_renamed(known.code, statement.code, code_now)
+    code_now = " ".join(
+        each.code for each in beside if each.function == statement.function
+    )
+    return normalize(known.code) == statement.code or is_renamed(
+        known.code, statement.code, code_now
+    )
 
 
 @lru_cache(maxsize=256)
@@ -151,12 +163,16 @@ def _parse(file: str, content: bytes) -> tuple[Statement, ...]:
     return tuple(sorted(_statements(file, tree.body, ""))) if tree else ()
 
 
-def _statements(file: str, body: Sequence[ast.AST], function: str, loops: int = 0) -> Iterator[Statement]:
+def _statements(
+    file: str, body: Sequence[ast.AST], function: str, loops: int = 0
+) -> Iterator[Statement]:
     """Yield every statement below a body."""
     for node in body:
         inner, around = function, loops
         if isinstance(node, ast.stmt):
-            yield Statement(file, node.lineno, function, _head(node), _last_line(node), loops)
+            yield Statement(
+                file, node.lineno, function, _head(node), _last_line(node), loops
+            )
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             inner, around = f"{function}.{node.name}".lstrip("."), 0
         if isinstance(node, ast.For | ast.AsyncFor | ast.While):
@@ -177,6 +193,8 @@ def _head(node: ast.AST) -> str:
 
 def _last_line(node: ast.stmt) -> int:
     """Return the last line of a statement, or of its head."""
-    body = getattr(node, "body", None) or [case.pattern for case in getattr(node, "cases", [])]
+    body = getattr(node, "body", None) or [
+        case.pattern for case in getattr(node, "cases", [])
+    ]
     last = body[0].lineno - 1 if body else node.end_lineno
     return max(node.lineno, last or 0)

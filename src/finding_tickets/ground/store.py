@@ -49,7 +49,9 @@ class Store:
         """Return all that is kept of a kind; nothing where the store cannot be read."""
         found = {}
         with suppress(*ERRORS), self._opened() as connection:
-            rows = connection.execute("select path, state, value, checksum from kept where kind = ?", (kind,))
+            rows = connection.execute(
+                "select path, state, value, checksum from kept where kind = ?", (kind,)
+            )
             for path, state, value, checksum in rows:
                 if checksum == _checksum(path, state, value):
                     found[path] = state, value
@@ -66,7 +68,9 @@ class Store:
             return
         with suppress(*ERRORS), self._opened() as connection:
             connection.executemany("delete from kept where kind = ? and path = ?", old)
-            connection.executemany("insert or replace into kept values (?, ?, ?, ?, ?)", rows)
+            connection.executemany(
+                "insert or replace into kept values (?, ?, ?, ?, ?)", rows
+            )
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

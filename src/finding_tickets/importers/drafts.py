@@ -22,7 +22,9 @@ MOST_PLACES = 20
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 
-_FINGERPRINT = re.compile(rb"(?<!\w)(?:%b|report:)[0-9a-f]{%d}(?!\w)" % (MARK.encode(), DIGITS))
+_FINGERPRINT = re.compile(
+    rb"(?<!\w)(?:%b|report:)[0-9a-f]{%d}(?!\w)" % (MARK.encode(), DIGITS)
+)
 # Other names could be read as several files, or as something else.
 _PLAIN_PATH = re.compile(r"[\w.+@()-][\w.+@()/ -]*")
 _LIKE_AN_ID = re.compile(r"[\W_]*[^\W_]\S*-\d")
@@ -35,7 +37,9 @@ _CODE_OR_WORD = re.compile(r"`[^`]+`|[^\s`]+")
 _WITHOUT_PUNCTUATION = re.compile(r"(?s)^([\"']*)(.+?)([\"'.,;:?]*)$")
 
 
-def draft_of_finding(found: SarifFinding, batch: int | None, agent: str | None) -> Draft:
+def draft_of_finding(
+    found: SarifFinding, batch: int | None, agent: str | None
+) -> Draft:
     """Return the content of a ticket about a finding, with the batch and agent for its ID."""
     title = words(found.text, LONGEST_TITLE).rstrip(".") or "A finding without words"
     # Of a title that begins with the ticket's own ID, the ID is taken for a remark.
@@ -103,7 +107,9 @@ def places(spots: Iterable[Spot]) -> Iterator[Place]:
         lines = tuple(dict.fromkeys(spot.lines for spot in same if spot.lines))
         symbol = same[0].symbol if _PLAIN_SYMBOL.fullmatch(same[0].symbol) else None
         # Behind a name without an extension, a line would be read as a part of it.
-        yield Place(file=path, lines=lines if PurePosixPath(path).suffix else (), symbol=symbol)
+        yield Place(
+            file=path, lines=lines if PurePosixPath(path).suffix else (), symbol=symbol
+        )
 
 
 def words(text: str, longest: int) -> str:
@@ -113,7 +119,9 @@ def words(text: str, longest: int) -> str:
     """
     # Of a text of megabytes, what comes much later is not even looked at.
     line = " ".join(text[: longest * 2].split())
-    kept = "".join(char if char.isprintable() else UNPRINTABLE for char in line[:longest]).rstrip()
+    kept = "".join(
+        char if char.isprintable() else UNPRINTABLE for char in line[:longest]
+    ).rstrip()
     shown: list[str] = []
     for piece in _CODE_OR_WORD.findall(kept):
         word = piece.strip("` ")

@@ -45,7 +45,14 @@ from finding_tickets.importers.drafts import (
 )
 from finding_tickets.importers.sarif import DIGITS, Finding, Spot
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import SUGGESTED, Severity, Status, Vocabulary, squeeze, word_for
+from finding_tickets.model.vocabulary import (
+    SUGGESTED,
+    Severity,
+    Status,
+    Vocabulary,
+    squeeze,
+    word_for,
+)
 from finding_tickets.register.config_table import extended
 from finding_tickets.register.new import Draft
 
@@ -102,10 +109,14 @@ _FINDINGS = re.compile(
 # Signs and bold words at the beginning of a text.
 _BOLD = re.compile(r"[^\w*`\[]*\*\*[^*\n]+\*\*")
 # A text that begins with one of these labels is a record of a finding.
-_FIELDS = re.compile(rf"{LABELS.pattern}|title|issue|problem|bug|finding|vulnerability|description|summary")
+_FIELDS = re.compile(
+    rf"{LABELS.pattern}|title|issue|problem|bug|finding|vulnerability|description|summary"
+)
 _LABEL = re.compile(r"[*_]*([^*:\n\uff1a]{1,40}?)[*_]*[:\uff1a]")
 _TAG = re.compile(r"\[[^\[\]]*\]")
-_NAMING_LINE = re.compile(r"(?m)^(?:[^\w*`\[\n>|-]*\*\*[^*\n]+\*\*[ \t]*|\[[A-Z]+-?\d+\][ \t]+\S.*)$")
+_NAMING_LINE = re.compile(
+    r"(?m)^(?:[^\w*`\[\n>|-]*\*\*[^*\n]+\*\*[ \t]*|\[[A-Z]+-?\d+\][ \t]+\S.*)$"
+)
 _SENTENCE = re.compile(r"(?<=[\w`)\]\"'])[.;:]\s|\s[\u2013\u2014-]\s|\n\s*\n")
 _TITLE_COLUMNS = (
     "title finding issue bug problem vulnerability name summary description scenario observation concern gap"
@@ -143,7 +154,16 @@ _INLINE = re.compile(
     r"(?i)\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|[\[(](?P<tag>[A-Za-z][\w /-]*)[\])]"
     r"|\s\*(?P<sign>\w+)\*(?!\w)",
 )
-_BY_LETTER = {"C": "P0", "H": "P1", "M": "P2", "L": "P3", "QA": "P3", "N": "P4", "NC": "P4", "I": "P4"}
+_BY_LETTER = {
+    "C": "P0",
+    "H": "P1",
+    "M": "P2",
+    "L": "P3",
+    "QA": "P3",
+    "N": "P4",
+    "NC": "P4",
+    "I": "P4",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +184,10 @@ def draft_of_report(
     document, problems = read_document(page, _NO_PATH, vocabulary)
     levels = [section.level for section in document.sections] if document else []
     if levels != [1, 2, 2] or any(problem.rule != "id-missing" for problem in problems):
-        description, fix = paragraphs(description, LONGEST_TEXT), paragraphs(fix, LONGEST_TEXT)
+        description, fix = (
+            paragraphs(description, LONGEST_TEXT),
+            paragraphs(fix, LONGEST_TEXT),
+        )
     return Draft(
         title=found.text,
         severity=found.severity,
@@ -197,7 +220,9 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
     text = _NAMING_LINE.sub(lambda line: _mark_heading(line[0], vocabulary), text)
     source = Source(_NO_PATH, text.encode(), vocabulary)
     found, ranks = list[ReportFinding](), Counter[str]()
-    blocks = tuple(block for block in read_blocks(source) if block.kind != "FrontMatter")
+    blocks = tuple(
+        block for block in read_blocks(source) if block.kind != "FrontMatter"
+    )
     whole = _Section(DocumentPart(source, None, 0, len(source.data), blocks))
     for piece in _pieces(whole):
         line, said = source.line(piece.start), piece.head.title or piece.text.title
@@ -218,10 +243,16 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
             identity = json.dumps([path, key, ranks[key]])
             ranks[key] += 1
             fingerprint = MARK + hashlib.sha256(identity.encode()).hexdigest()[:DIGITS]
-            found.append(_finding(piece, path, words(said, LONGEST_TITLE).rstrip(".:"), fingerprint))
+            found.append(
+                _finding(
+                    piece, path, words(said, LONGEST_TITLE).rstrip(".:"), fingerprint
+                )
+            )
     if all(each.left_out for each in found):
         hint = "a finding is a heading, a list item or a row of a table, with a number, a severity or a place"
-        raise BadDataError("nothing in this report looks like a finding", file=path, hint=hint)
+        raise BadDataError(
+            "nothing in this report looks like a finding", file=path, hint=hint
+        )
     return sorted(found, key=lambda each: each.left_out)
 
 
@@ -241,7 +272,9 @@ def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFi
     if not (spots and spots[0].lines):
         # The heading may say where it is, or in which lines of the file.
         file = f"`{spots[0].uri}` " if spots else piece.above.place
-        told = _Passage.of_text(f"{file}{piece.head.heading}", text.source.vocabulary).spots
+        told = _Passage.of_text(
+            f"{file}{piece.head.heading}", text.source.vocabulary
+        ).spots
         spots = told if told and (told[0].lines or not spots) else spots
     return ReportFinding(
         fingerprint=fingerprint,
@@ -249,7 +282,10 @@ def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFi
         rule=piece.head.heading,
         text=title,
         severity=text.severity or piece.severity,
-        status=(status and status.value) or piece.head.status or piece.above.status or Status.OPEN,
+        status=(status and status.value)
+        or piece.head.status
+        or piece.above.status
+        or Status.OPEN,
         spots=spots,
         description=description or piece.head.heading,
         fix=fix,
@@ -289,7 +325,9 @@ class _Passage:
         # It begins below its heading: none of those within it is its title.
         start = self.parts[0].start if self.parts else 0
         below = DocumentPart(self.source, None, start, start, ())
-        return read_finding(self.parts, read_metadata(self.source, [below, *self.parts]), None)
+        return read_finding(
+            self.parts, read_metadata(self.source, [below, *self.parts]), None
+        )
 
     @cached_property
     def severity(self) -> Severity | None:
@@ -305,7 +343,11 @@ class _Passage:
     def title(self) -> str:
         """The text under a label such as ``Issue``, or the first sentence."""
         summary = self.ticket.summary
-        return plain(_SENTENCE.split(summary.raw.strip(), maxsplit=1)[0]) if summary else ""
+        return (
+            plain(_SENTENCE.split(summary.raw.strip(), maxsplit=1)[0])
+            if summary
+            else ""
+        )
 
     @cached_property
     def spots(self) -> tuple[Spot, ...]:
@@ -315,7 +357,14 @@ class _Passage:
             file, symbol = each.file or "", each.symbol or ""
             place = PurePosixPath(file).as_posix() if _INSIDE.fullmatch(file) else None
             for lines in each.lines or [None]:
-                spots.append(Spot(file, place, (lines.first, lines.last) if lines else None, symbol))
+                spots.append(
+                    Spot(
+                        file,
+                        place,
+                        (lines.first, lines.last) if lines else None,
+                        symbol,
+                    )
+                )
         return tuple(spot for spot in spots if spot.uri)
 
     @property
@@ -326,7 +375,11 @@ class _Passage:
             if part.kind is SectionKind.FIX and fix is None:
                 fix = self._with_bold_headings(part.blocks)
             else:
-                shown.append(self._with_bold_headings([*dropwhile(self._is_label, part.with_heading)]))
+                shown.append(
+                    self._with_bold_headings(
+                        [*dropwhile(self._is_label, part.with_heading)]
+                    )
+                )
         if fix is None:
             labelled = self.ticket.recommended_fix
             fix = labelled.raw if labelled else ""
@@ -341,7 +394,10 @@ class _Passage:
         pieces, at = [], blocks[0].start
         for block in blocks:
             if block.level:
-                pieces += [self.source.raw(at, block.start), f"**{self.source.words(block).plain}**\n"]
+                pieces += [
+                    self.source.raw(at, block.start),
+                    f"**{self.source.words(block).plain}**\n",
+                ]
                 at = block.end
         return "".join([*pieces, self.source.raw(at, blocks[-1].end)]).strip()
 
@@ -379,19 +435,34 @@ class _Section:
         self.group = severity_heading(heading, vocabulary)
         # Below a severity with a remark there may be nothing but headings of findings: ``P2 - later``.
         is_first = bool(part.blocks) and part.blocks[0].level > 0
-        if is_first and not (self.head.is_named or any(each.kind for each in part.parts)):
+        if is_first and not (
+            self.head.is_named or any(each.kind for each in part.parts)
+        ):
             self.group = self.group or self.head.severity
-        self.severity: Severity | None = self.group or (above.severity if above else None)
+        self.severity: Severity | None = self.group or (
+            above.severity if above else None
+        )
         # Whether it, or what it stands in, is called findings, or something that is no finding.
         self.finds: bool = bool(_FINDINGS.search(heading) or (above and above.finds))
         # Below a severity, or with a number below findings, it is one of them.
-        is_one = above and (above.group or (above.finds and (self.head.is_named or self.head.is_numbered)))
+        is_one = above and (
+            above.group
+            or (above.finds and (self.head.is_named or self.head.is_numbered))
+        )
         is_aside = not is_one and _ASIDE.fullmatch(self.head.title)
         self.aside: bool = part.level > 1 and bool(is_aside or (above and above.aside))
         stated = _SETTLED.intersection(words_of_only(heading, vocabulary.statuses))
-        self.status: Status | None = Status(min(stated)) if stated else above.status if above else None
+        self.status: Status | None = (
+            Status(min(stated)) if stated else above.status if above else None
+        )
         # Findings may be sorted by their files.
-        self.place: str = f"`{heading}` " if _PLACED.fullmatch(heading) else above.place if above else ""
+        self.place: str = (
+            f"`{heading}` "
+            if _PLACED.fullmatch(heading)
+            else above.place
+            if above
+            else ""
+        )
         self.text = _Passage(part.source, part.pieces)
 
     @property
@@ -406,11 +477,18 @@ class _Section:
     @cached_property
     def is_chapter(self) -> bool:
         """Return True for a summary, and for a table of findings or nothing but tables."""
-        told = [each for each in self.part.tables if _title_column(each) and each.column(_SEVERITY_COLUMNS)]
+        told = [
+            each
+            for each in self.part.tables
+            if _title_column(each) and each.column(_SEVERITY_COLUMNS)
+        ]
         if told or all(block.kind == "Table" for block in self.part.blocks):
             return not self.head.is_named
         outer = self.above.head.heading if self.above and not self.head.is_named else ""
-        return SectionKind.SUMMARY in (kind_of_title(self.head.heading), kind_of_title(outer))
+        return SectionKind.SUMMARY in (
+            kind_of_title(self.head.heading),
+            kind_of_title(outer),
+        )
 
     @cached_property
     def is_placed(self) -> bool:
@@ -423,7 +501,9 @@ class _Section:
         if head.is_named or outer is None:
             return head.is_named
         is_other = self.aside or self.part.level == 1 or self.is_chapter
-        is_other = is_other or bool(_CHAPTER.match(head.title) or kind_of_title(head.heading))
+        is_other = is_other or bool(
+            _CHAPTER.match(head.title) or kind_of_title(head.heading)
+        )
         if outer.group:
             return head.is_numbered or not is_other
         # Chapters have numbers, too.
@@ -435,7 +515,10 @@ def _pieces(whole: _Section) -> list[_Piece]:
     """Return what the report finds: its sections, then items and rows that no such section has."""
     pieces = _within(whole)
     # Beside findings that are called so there are chapters, whatever places these name.
-    is_found = any(piece.above.finds and (piece.head.is_named or piece.severity) for piece in pieces)
+    is_found = any(
+        piece.above.finds and (piece.head.is_named or piece.severity)
+        for piece in pieces
+    )
     for piece in pieces:
         is_told = piece.above.finds or piece.head.is_named or piece.severity
         piece.is_left_out |= bool(is_found and piece.block.level and not is_told)
@@ -478,9 +561,17 @@ def _within(section: _Section) -> list[_Piece]:
             items = (_item(item, section) for item in block.children or [block])
             found += filter(None, items)
     # Of what is nothing else the innermost heading is said, unless it stands with a place below findings.
-    if whole and not (found or part.parts or part.tables or part.level == 1 or _CHAPTER.match(part.title)):
+    if whole and not (
+        found
+        or part.parts
+        or part.tables
+        or part.level == 1
+        or _CHAPTER.match(part.title)
+    ):
         is_found = section.above and section.above.finds and section.is_placed
-        whole.is_left_out = not is_found or section.aside or kind_of_title(part.title) is not None
+        whole.is_left_out = (
+            not is_found or section.aside or kind_of_title(part.title) is not None
+        )
         return [whole]
     return found
 
@@ -494,7 +585,11 @@ def _item(block: Block, here: _Section) -> _Piece | None:
     label = _LABEL.match(text)
     # Bold words are one piece of its text, and what follows is cut at its sentences.
     bold = _BOLD.match(text)
-    pieces = [bold[0], *_SENTENCE.split(text[bold.end() :])] if bold else _SENTENCE.split(text)
+    pieces = (
+        [bold[0], *_SENTENCE.split(text[bold.end() :])]
+        if bold
+        else _SENTENCE.split(text)
+    )
     if label and _FIELDS.fullmatch(key_of(label[1])):
         pieces = [passage.title]
     severity, head = None, _read_head("", vocabulary)
@@ -506,11 +601,16 @@ def _item(block: Block, here: _Section) -> _Piece | None:
     if block.checked and not head.status:
         head = replace(head, status=Status.CLOSED)
     # ``Severity: high`` or ``(high)``
-    inline = (severity_of(each[each.lastindex or 0], vocabulary) for each in _INLINE.finditer(plain(text)))
+    inline = (
+        severity_of(each[each.lastindex or 0], vocabulary)
+        for each in _INLINE.finditer(plain(text))
+    )
     severity = severity or next(filter(None, inline), None) or passage.severity
     is_found = block.kind == "Item" or (severity and bold)
     severity = severity or here.severity or head.implied
-    if not (is_found and head.title and (bold or passage.spots) and (severity or here.finds)):
+    if not (
+        is_found and head.title and (bold or passage.spots) and (severity or here.finds)
+    ):
         return None
     return _Piece(block, block.start, head, passage, severity, here)
 
@@ -519,9 +619,16 @@ def _rows(block: Block, here: _Section) -> Iterator[_Piece]:
     """Yield the rows of a table of findings: with a title, and a severity or a place."""
     vocabulary, table = here.part.source.vocabulary, here.part.source.table(block)
     named = _title_column(table)
-    severe, placed = table.column(_SEVERITY_COLUMNS, named), table.column(_PLACE_COLUMNS, named)
+    severe, placed = (
+        table.column(_SEVERITY_COLUMNS, named),
+        table.column(_PLACE_COLUMNS, named),
+    )
     is_found = here.finds or _FINDINGS.search(named or "")
-    if named is None or here.aside or not (severe or here.severity or (placed and is_found)):
+    if (
+        named is None
+        or here.aside
+        or not (severe or here.severity or (placed and is_found))
+    ):
         return
     lined = table.column(_LINE_COLUMNS, named, placed)
     labels = {severe: "Severity", placed: "Location", lined: "Lines"}
@@ -570,19 +677,30 @@ def _read_head(heading: str, vocabulary: Vocabulary) -> _Head:
     # Behind the title there may be a severity, a state or both.
     while last := _LAST.search(rest):
         word = last["tag"] or last["word"] or last["sign"]
-        graded, state = severity_of(word, vocabulary), word_for(word, vocabulary.statuses)
+        graded, state = (
+            severity_of(word, vocabulary),
+            word_for(word, vocabulary.statuses),
+        )
         if not (graded or state):
             break
-        severity, status, rest = severity or graded, status or state, rest[: last.start()]
+        severity, status, rest = (
+            severity or graded,
+            status or state,
+            rest[: last.start()],
+        )
     names, implied = set[str](), None
     if named := found.get(_NAMED):
-        names |= {squeeze(each) for each in named.groups() if each and not each.isdigit()}
+        names |= {
+            squeeze(each) for each in named.groups() if each and not each.isdigit()
+        }
         series = re.split(r"[-\d]", named["id"] or named["plain_id"] or "")[0]
         implied = severity_of(_BY_LETTER.get(series, series), vocabulary)
     if not severity and (severity := severity_of(rest, vocabulary)):
         rest = ""
     rest = rest.rstrip(_SIGNS_LAST)
-    if (place := _PLACE_LAST.search(rest)) and (place["lines"] or _PLACED.match(place["place"].strip("`"))):
+    if (place := _PLACE_LAST.search(rest)) and (
+        place["lines"] or _PLACED.match(place["place"].strip("`"))
+    ):
         rest = rest[: place.start()]
     title = rest.strip(" :|\u2013\u2014-").rstrip(".")
     if title:

@@ -29,9 +29,19 @@ UNNAMED = "an unnamed tool"
 MARK = "sarif:"
 DIGITS = 32
 # The severity of a result, by its level.
-LEVELS = {"error": Severity.P1, "warning": Severity.P2, "note": Severity.P3, "none": Severity.P4}
+LEVELS = {
+    "error": Severity.P1,
+    "warning": Severity.P2,
+    "note": Severity.P3,
+    "none": Severity.P4,
+}
 # The severity of a result, by the least score it needs: critical, high and medium as GitHub has them.
-SCORES = ((9.0, Severity.P0), (7.0, Severity.P1), (4.0, Severity.P2), (0.0, Severity.P3))
+SCORES = (
+    (9.0, Severity.P0),
+    (7.0, Severity.P1),
+    (4.0, Severity.P2),
+    (0.0, Severity.P3),
+)
 
 # Names that tools give to the root of a repository, without the per cent signs around some of them.
 _ROOTS = {"SRCROOT", "PROJECTROOT", "REPOROOT", "ROOTPATH"}
@@ -183,7 +193,9 @@ class Finding:
     tool: str  # or the report's path
     rule: str  # the ID of the rule that was broken, or the title as it stands in the report
     text: str  # what the tool says of this finding, or its title
-    severity: Severity | None  # by the rule's score, or the level; None where a report states none
+    severity: (
+        Severity | None
+    )  # by the rule's score, or the level; None where a report states none
     spots: tuple[Spot, ...]  # where it is, the first one being the place to look at
     left_out: str = ""  # why no ticket is to be made of it; empty where one is
 
@@ -236,7 +248,9 @@ class _RunReader:
         for result in self._run.results:
             rule = self._rule(result)
             text = _text(result.message, rule)
-            about = _text(rule.full_description, rule) or _text(rule.short_description, rule)
+            about = _text(rule.full_description, rule) or _text(
+                rule.short_description, rule
+            )
             spots = tuple(map(self._spot, result.locations))
             passed = f"kind {result.kind}" if result.kind in _NOT_A_FINDING else ""
             first = spots[0] if spots else Spot("", None, None)
@@ -253,19 +267,28 @@ class _RunReader:
                 severity=_severity(result, rule),
                 spots=spots,
                 about=about,
-                left_out=passed or ("baseline state absent" if result.baseline_state == "absent" else ""),
+                left_out=passed
+                or (
+                    "baseline state absent" if result.baseline_state == "absent" else ""
+                ),
             )
 
     def _rule(self, result: _Result) -> _Rule:
         """Return the rule of a result by its ID, the beginning of its ID, or its index."""
         tools = self._run.tool
-        tool = dict(enumerate(tools.extensions)).get(result.rule.tool_component.index, tools.driver)
-        at_index = dict(enumerate(tool.rules)).get(max(result.rule_index, result.rule.index), _Rule())
+        tool = dict(enumerate(tools.extensions)).get(
+            result.rule.tool_component.index, tools.driver
+        )
+        at_index = dict(enumerate(tool.rules)).get(
+            max(result.rule_index, result.rule.index), _Rule()
+        )
         named = result.rule_id or result.rule.id or at_index.id
         whole = self._rules.get(named.rpartition("/")[0], at_index)
         return replace(self._rules.get(named, whole), id=named)
 
-    def _identity(self, result: _Result, rule: str, text: str, spot: Spot) -> tuple[object, ...]:
+    def _identity(
+        self, result: _Result, rule: str, text: str, spot: Spot
+    ) -> tuple[object, ...]:
         """Return what identifies the result in any log.
 
         That is the best of what the tool states: fingerprints, partial fingerprints with the file, or rule,
@@ -299,8 +322,12 @@ class _RunReader:
     def _path(self, file: _File) -> str | None:
         """Return the path from the root of the repository; None for what is outside of it."""
         uri = _with_slashes(file.uri)
-        base = _with_slashes(self._run.original_uri_base_ids.get(file.uri_base_id, _File()).uri)
-        resolved = uri if _ABSOLUTE.match(uri) or not base else f"{base.rstrip('/')}/{uri}"
+        base = _with_slashes(
+            self._run.original_uri_base_ids.get(file.uri_base_id, _File()).uri
+        )
+        resolved = (
+            uri if _ABSOLUTE.match(uri) or not base else f"{base.rstrip('/')}/{uri}"
+        )
         absolute = absolute_path(resolved) or ""
         for root in self._roots:
             if absolute.startswith(f"{root}/"):
@@ -315,7 +342,9 @@ class _RunReader:
 def _relative(path: str) -> str | None:
     """Return a path without detours; None if it leads out of the folder, or is not one line of text."""
     short = posixpath.normpath(path)
-    is_outside = short in {".", ".."} or short.startswith("../") or _ABSOLUTE.match(short)
+    is_outside = (
+        short in {".", ".."} or short.startswith("../") or _ABSOLUTE.match(short)
+    )
     return short if short.isprintable() and not is_outside else None
 
 

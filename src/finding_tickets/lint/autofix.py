@@ -25,7 +25,9 @@ class FixedFile:
 
 
 def fix(
-    register: Register, documents: Collection[Document] | None, is_wanted: Callable[[str], bool] = any_rule
+    register: Register,
+    documents: Collection[Document] | None,
+    is_wanted: Callable[[str], bool] = any_rule,
 ) -> list[FixedFile]:
     """Fix what takes no judgement, by wanted rules, in the files of a register or of some documents.
 
@@ -60,7 +62,10 @@ class _FileFix:
         """Return the fixed text, or ``data`` where the edits would not help."""
         document_id, found = self._examine(data)
         fixable = self._fixable(found)
-        new = spliced(data, list(dict.fromkeys(splice for breach in fixable for splice in breach.fix)))
+        new = spliced(
+            data,
+            list(dict.fromkeys(splice for breach in fixable for splice in breach.fix)),
+        )
         new_id, left = self._examine(new)
         if document_id != new_id or _errors(left) > _errors(found):
             return data
@@ -76,7 +81,11 @@ class _FileFix:
         return document.id.value, examine(source, document, reported, self.context)
 
     def _fixable(self, found: Sequence[Breach]) -> list[Breach]:
-        return [breach for breach in found if breach.fix and self.is_wanted(breach.problem.rule)]
+        return [
+            breach
+            for breach in found
+            if breach.fix and self.is_wanted(breach.problem.rule)
+        ]
 
 
 def _errors(found: Sequence[Breach]) -> int:

@@ -20,10 +20,18 @@ if TYPE_CHECKING:
     from finding_tickets.register.load import Register
 
 # The rules that compare what one document says in several places, and look at nothing else.
-CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
+CONTRADICTIONS = (
+    "contradiction",
+    "folder",
+    "severity-changed",
+    "done-but-open",
+    "contrary-reviews",
+)
 
 
-def contradictions_of(register: Register, entry: Entry) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+def contradictions_of(
+    register: Register, entry: Entry
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Return the problems of a document that contradicts itself, as JSON has them, and the ignored rules.
 
     They are kept with what was read of the document.
@@ -35,8 +43,12 @@ def contradictions_of(register: Register, entry: Entry) -> tuple[list[dict[str, 
         data = Path(file.place).read_bytes()
         # They rest on the words of the register, and on nothing else that it configures.
         config = Config(vocabulary=register.config.vocabulary)
-        found = problems_of(register.document(entry), data, Path(), config, CONTRADICTIONS)
-        return [problem.model_dump(mode="json") for problem in found], ignored_rules(data)
+        found = problems_of(
+            register.document(entry), data, Path(), config, CONTRADICTIONS
+        )
+        return [problem.model_dump(mode="json") for problem in found], ignored_rules(
+            data
+        )
 
     kept = register.kept("contradictions", tuple[list[dict[str, Any]], tuple[str, ...]])
     found, ignored = kept.get(file_in(register.root, entry.path), look)

@@ -44,18 +44,30 @@ def breaches(
     context = Context(register)
     found: list[Breach] = []
     for document in register.documents if documents is None else documents:
-        found += examine(context.source(document.path), document, context.reported(document), context)
+        found += examine(
+            context.source(document.path), document, context.reported(document), context
+        )
     if documents is None:
         # A file that no document was read from has problems, too.
         read = {path for document in register.documents for path in files_of(document)}
-        found += [Breach(problem) for problem in register.problems if problem.file not in read]
-    return sorted((each for each in found if is_wanted(each.problem.rule)), key=_in_reading_order)
+        found += [
+            Breach(problem) for problem in register.problems if problem.file not in read
+        ]
+    return sorted(
+        (each for each in found if is_wanted(each.problem.rule)), key=_in_reading_order
+    )
 
 
 def _in_reading_order(breach: Breach) -> tuple[object, ...]:
     """Return what breaches are sorted by: the place, and at one place the worst first."""
     problem = breach.problem
-    return problem.file, problem.line, problem.column, WORST_FIRST.index(problem.level), problem.rule
+    return (
+        problem.file,
+        problem.line,
+        problem.column,
+        WORST_FIRST.index(problem.level),
+        problem.rule,
+    )
 
 
 def examine(
@@ -100,10 +112,16 @@ def exit_code(problems: Sequence[Problem]) -> ExitCode:
 def close_rules(name: str) -> str | None:
     """Return a hint with the rules that an unknown one may have been meant to be."""
     close = get_close_matches(name.lower(), RULES, n=3)
-    return f"did you mean {', '.join(close)}?" if close else "tickets lint --rules shows them all"
+    return (
+        f"did you mean {', '.join(close)}?"
+        if close
+        else "tickets lint --rules shows them all"
+    )
 
 
-def _breach(source: Source, remark: Remark, document: Document, context: Context) -> Breach:
+def _breach(
+    source: Source, remark: Remark, document: Document, context: Context
+) -> Breach:
     """Return the breach for a remark, at its place in the file of the document or of its remediation."""
     if isinstance(remark.place, Span):
         at: int | tuple[int, int] = remark.place.start
@@ -115,7 +133,9 @@ def _breach(source: Source, remark: Remark, document: Document, context: Context
         # A line alone begins at its first letter.
         text = lines[remark.place - 1] if remark.place <= len(lines) else b""
         at = remark.place, len(text) - len(text.lstrip()) + 1
-    problem = source.report(remark.rule, at, remark.message, remark.hint, RULES[remark.rule].level)
+    problem = source.report(
+        remark.rule, at, remark.message, remark.hint, RULES[remark.rule].level
+    )
     return Breach(problem, tuple(remark.fix))
 
 
@@ -135,4 +155,6 @@ def _of_comment(source: Source, comment: Suppression) -> Iterator[Remark]:
         if name not in RULES:
             yield Remark(FORM, place, f"there is no rule {name}", close_rules(name))
         elif not _may_ignore(name):
-            yield Remark(FORM, place, f"{name} cannot be ignored: it makes the ticket unreadable")
+            yield Remark(
+                FORM, place, f"{name} cannot be ignored: it makes the ticket unreadable"
+            )

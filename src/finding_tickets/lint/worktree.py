@@ -48,12 +48,19 @@ class WorkTree:
         """Return the longest end of an absolute path that is a file in a folder here."""
         parts = re.split(r"[\\/]+", path.strip("\\/"))
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
-        return next((end for end in ends if self.exists(end) and (self.root / end).is_file()), None)
+        return next(
+            (end for end in ends if self.exists(end) and (self.root / end).is_file()),
+            None,
+        )
 
     def _count_lines(self, path: str) -> int | None:
         file = self.root / path
         try:
-            if not self.inside(path) or not file.is_file() or file.stat().st_size > MOST_BYTES:
+            if (
+                not self.inside(path)
+                or not file.is_file()
+                or file.stat().st_size > MOST_BYTES
+            ):
                 return None
             return len(file.read_bytes().decode().splitlines())
         except (OSError, ValueError):
@@ -65,8 +72,12 @@ class WorkTree:
         found = [known for known in self._paths if PurePosixPath(known).name == name]
         if len(found) != 1:
             # What is numbered differently is another one of a series.
-            alike = found or [known for known in self._paths if numbers(known) == numbers(path)]
-            found = get_close_matches(path, alike[:MOST_COMPARED], cutoff=LEAST_LIKENESS)
+            alike = found or [
+                known for known in self._paths if numbers(known) == numbers(path)
+            ]
+            found = get_close_matches(
+                path, alike[:MOST_COMPARED], cutoff=LEAST_LIKENESS
+            )
         found = [each for each in found if self.exists(each)]
         return f"did you mean {' or '.join(found)}?" if found else None
 
@@ -74,10 +85,16 @@ class WorkTree:
     def _paths(self) -> Sequence[str]:
         """The files of the repository."""
         files = repository_files(self.root)
-        return sorted(islice(files_below(self.root), MOST_FILES) if files is None else files)
+        return sorted(
+            islice(files_below(self.root), MOST_FILES) if files is None else files
+        )
 
 
 def is_absolute(path: str) -> bool:
     """Return True if a path begins at the root of a disk or in a home folder."""
     windows = PureWindowsPath(path)
-    return PurePosixPath(path).is_absolute() or path.startswith("~/") or bool(windows.drive and windows.root)
+    return (
+        PurePosixPath(path).is_absolute()
+        or path.startswith("~/")
+        or bool(windows.drive and windows.root)
+    )

@@ -29,18 +29,28 @@ from finding_tickets.claims.laws import Place, join_ranges
 from finding_tickets.claims.metrics import DEPENDS_ON_CACHE, SYNCS
 from finding_tickets.ground.statements import read_statements
 from finding_tickets.measure.meter import Function, Meter, VariantRun
-from finding_tickets.measure.tasks import TOOL, CannotMeasureError, WrongTargetError, belongs_to, portable
+from finding_tickets.measure.tasks import (
+    TOOL,
+    CannotMeasureError,
+    WrongTargetError,
+    belongs_to,
+    portable,
+)
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.ledger import is_user_code
 from simcuda.measurement import HEAVIEST_FIRST, Measurement
 
-RUNS_IN_PIECES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+RUNS_IN_PIECES = (
+    inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+)
 LOCAL = ".<locals>"
 # But for what is between an operation and whoever calls it.
 _OF_TORCH = re.compile(r"/(torch/(?:[a-z]\w*/)*[a-z]\w*\.py)$")
 _DEFINITION = re.compile(r"(?:async )?def (\w+)")
 # Other comprehensions have frames of their own, which tell them from the rest of their line.
-INLINED = (ast.ListComp, ast.SetComp, ast.DictComp) if sys.version_info >= (3, 12) else ()
+INLINED = (
+    (ast.ListComp, ast.SetComp, ast.DictComp) if sys.version_info >= (3, 12) else ()
+)
 LOOPS = (ast.For, ast.AsyncFor, ast.While, *INLINED)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -74,32 +84,50 @@ class CallMeter(Meter):
         WrongTargetError: The file has no such function.
     """
 
-    def __init__(self, meter: Meter, function: str, root: Path, after: int | None = None) -> None:
+    def __init__(
+        self, meter: Meter, function: str, root: Path, after: int | None = None
+    ) -> None:
         self.name, self.device = meter.name, meter.device
-        self._meter, self._function, self._root, self._after = meter, function, root, after
+        self._meter, self._function, self._root, self._after = (
+            meter,
+            function,
+            root,
+            after,
+        )
         self._module, _, self._qualified = function.rpartition(":")
         self._is_file = self._module.endswith(".py")
         self._wanted: dict[int, tuple[CodeType, bool]] = {}
         self._runs: list[VariantRun] = []
         self._failure = ""
-        if self._is_file and self._qualified not in (there := _functions(root, self._module)):
+        if self._is_file and self._qualified not in (
+            there := _functions(root, self._module)
+        ):
             named = [name for name in there if name.endswith(f".{self._qualified}")]
             close = ", ".join(named or get_close_matches(self._qualified, there, n=1))
             hint = f" (did you mean {close}?)" if close else ""
-            raise WrongTargetError(f"{self._module}: has no function {self._qualified}{hint}")
+            raise WrongTargetError(
+                f"{self._module}: has no function {self._qualified}{hint}"
+            )
 
     def cannot_run(self, workload: Workload, point: Point) -> str | None:
         """Return why the other meter cannot run a point; None if it can."""
         return self._meter.cannot_run(workload, point)
 
     @contextmanager
-    def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
+    def devices(
+        self, number: int, capacity: int | None = None
+    ) -> Iterator[simcuda.Gpu]:
         """The devices of the other meter; what is measured on them is what happens inside calls."""
         with self._meter.devices(number, capacity) as gpu:
-            measuring = {"measure": lambda: self.following(gpu), "live_bytes": gpu.live_bytes}
+            measuring = {
+                "measure": lambda: self.following(gpu),
+                "live_bytes": gpu.live_bytes,
+            }
             yield cast("simcuda.Gpu", SimpleNamespace(profile=gpu.profile, **measuring))
 
-    def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> CallsRun:
+    def measure(
+        self, workload: Workload, point: Point, function: Function, root: Path
+    ) -> CallsRun:
         """Warm up, run ``function`` once and return what the calls in it cost."""
         return self.per_call(super().measure(workload, point, function, root))
 
@@ -117,7 +145,9 @@ class CallMeter(Meter):
         if not failure and len(runs) <= after:
             failure = f"{self._function} is called {len(runs)}x, and the first {after} calls are set apart"
         if failure:
-            raise CannotMeasureError(f"{failure}; {whole.error}" if whole.error else failure)
+            raise CannotMeasureError(
+                f"{failure}; {whole.error}" if whole.error else failure
+            )
         return _per_call(runs[after:], after, whole)
 
     def _why_never(self) -> str:
@@ -129,7 +159,11 @@ class CallMeter(Meter):
             return f": {self._module} is not imported"
         for name in self._qualified.split("."):
             found = getattr(found, name, None)
-        code = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
+        code = (
+            getattr(inspect.unwrap(found), "__code__", None)
+            if callable(found)
+            else None
+        )
         if code is None:
             return f": {self._module} has no such function"
         place = f"{portable(code.co_filename, self._root)}:{code.co_qualname.replace(LOCAL, '')}"
@@ -140,9 +174,15 @@ class CallMeter(Meter):
         code = frame.f_code
         if id(code) not in self._wanted:
             spec = frame.f_globals.get("__spec__")
-            is_there = self._module in (frame.f_globals.get("__name__"), getattr(spec, "name", None))
+            is_there = self._module in (
+                frame.f_globals.get("__name__"),
+                getattr(spec, "name", None),
+            )
             if self._is_file:
-                is_there = Path(code.co_filename).resolve() == (self._root / self._module).resolve()
+                is_there = (
+                    Path(code.co_filename).resolve()
+                    == (self._root / self._module).resolve()
+                )
             is_it = is_there and code.co_qualname.replace(LOCAL, "") == self._qualified
             # The code is kept: no other one can have its address.
             self._wanted[id(code)] = code, is_it
@@ -227,10 +267,17 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
     """Return one run for all calls; equal calls may be one object."""
     different = list({id(run): run for run in runs}.values())
     costs: list[dict[Any, int]] = [{**run.metrics, **run.sites} for run in different]
-    most = {key: max(each.get(key, 0) for each in costs) for key in dict.fromkeys(chain(*costs))}
+    most = {
+        key: max(each.get(key, 0) for each in costs)
+        for key in dict.fromkeys(chain(*costs))
+    }
     least = {key: min(each.get(key, 0) for each in costs) for key in most}
     differs = ""
-    steady = [key for key in most if (key if isinstance(key, str) else key[3]) != DEPENDS_ON_CACHE]
+    steady = [
+        key
+        for key in most
+        if (key if isinstance(key, str) else key[3]) != DEPENDS_ON_CACHE
+    ]
     for run, cost in zip(different[1:], costs[1:], strict=True):
         changed = [key for key in steady if cost.get(key, 0) != costs[0].get(key, 0)]
         if changed:
@@ -243,7 +290,11 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
             for key in named:
                 name = key if isinstance(key, str) else f"{key[3]} at {key[0]}:{key[1]}"
                 texts.append(f"{name} {costs[0].get(key, 0)}, then {cost.get(key, 0)}")
-            number = apart + 1 + next(place for place, each in enumerate(runs) if each is run)
+            number = (
+                apart
+                + 1
+                + next(place for place, each in enumerate(runs) if each is run)
+            )
             differs = f"call {number} costs something else than call {apart + 1}: {'; '.join(texts)}"
             break
     return CallsRun(
@@ -257,7 +308,10 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
         ranges=join_ranges(different, lambda _, each: max(each)),
         operations=runs[-1].operations,
         # Calls may take a region or not: what each of them sets apart is sure.
-        allowed={key: min(run.allowed.get(key, 0) for run in different) for key in different[0].allowed},
+        allowed={
+            key: min(run.allowed.get(key, 0) for run in different)
+            for key in different[0].allowed
+        },
         result=whole.result,
         calls=len(runs),
         each=tuple(runs),
@@ -344,7 +398,10 @@ class Callers:
             file = Path(code.co_filename)
             owner = "installed" if is_user_code(code.co_filename) else ""
             owner = "own" if belongs_to(self._root, file) else owner
-            self._owners[id(code)] = code, "tool" if file.is_relative_to(TOOL[0]) else owner
+            self._owners[id(code)] = (
+                code,
+                "tool" if file.is_relative_to(TOOL[0]) else owner,
+            )
         return self._owners[id(code)][1]
 
 
@@ -375,7 +432,9 @@ class CallChains:
         found = set()
         for (file, line, function), chains in self._noted.items():
             for each in chains:
-                text = "\n".join(_expression(self._codes[code], at, root) for code, at in each)
+                text = "\n".join(
+                    _expression(self._codes[code], at, root) for code, at in each
+                )
                 found.add((portable(file, root), line, function, text))
         return sorted(found)
 
@@ -384,7 +443,10 @@ class CallChains:
 def _expression(code: CodeType, at: int, root: Path) -> str:
     """Return file, function and code of the expression that an instruction is part of, on one line."""
     first, last, begin, end = list(code.co_positions())[at // 2]
-    lines = [line.encode() for line in linecache.getlines(code.co_filename)[(first or 1) - 1 : last]]
+    lines = [
+        line.encode()
+        for line in linecache.getlines(code.co_filename)[(first or 1) - 1 : last]
+    ]
     if lines and begin is not None:
         # Cut the end first: begin and end may be on one line.
         lines[-1] = lines[-1][:end]
@@ -413,7 +475,11 @@ def looping_lines(file: str) -> frozenset[int]:
     def lines(node: ast.AST, *, loops: bool) -> Iterator[int]:
         loops = not isinstance(node, SCOPES) and (loops or isinstance(node, LOOPS))
         # What has a body has expressions beside it.
-        if loops and isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "body"):
+        if (
+            loops
+            and isinstance(node, ast.stmt | ast.expr)
+            and not hasattr(node, "body")
+        ):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
         for child in ast.iter_child_nodes(node):
             yield from lines(child, loops=loops)
@@ -431,7 +497,9 @@ def loop_variables(file: str) -> frozenset[str]:
         elif isinstance(node, ast.arg):
             bound[node.arg] += 1
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-            in_loops.update(each.id for each in ast.walk(node.target) if isinstance(each, ast.Name))
+            in_loops.update(
+                each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)
+            )
     return frozenset(name for name, number in in_loops.items() if number == bound[name])
 
 
@@ -441,7 +509,11 @@ def statement_at(file: str, line: int) -> tuple[int, str]:
     Of one with a block, it is the line alone.
     """
     for node in ast.walk(_parsed(file)):
-        if not isinstance(node, ast.stmt) or hasattr(node, "body") or node.lineno == node.end_lineno:
+        if (
+            not isinstance(node, ast.stmt)
+            or hasattr(node, "body")
+            or node.lineno == node.end_lineno
+        ):
             continue
         if node.lineno <= line <= (node.end_lineno or line):
             return node.lineno, ast.unparse(node)

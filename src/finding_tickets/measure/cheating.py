@@ -17,7 +17,13 @@ from torch import nn
 
 from finding_tickets.measure import results
 from finding_tickets.measure.loading import load_function
-from finding_tickets.measure.meter import DEVICE, Function, arguments, choose, steady_state
+from finding_tickets.measure.meter import (
+    DEVICE,
+    Function,
+    arguments,
+    choose,
+    steady_state,
+)
 from finding_tickets.measure.run import measure
 from finding_tickets.measure.tasks import Job, belongs_to
 from finding_tickets.measure.workloads import Workload
@@ -38,7 +44,9 @@ def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
     if str(folder) != job.code:
         _forget_modules(folder)
 
-    def replaced(workload: Workload, functions: Mapping[str, Function]) -> dict[str, Function]:
+    def replaced(
+        workload: Workload, functions: Mapping[str, Function]
+    ) -> dict[str, Function]:
         cheat = CheatingVariant(found, functions[job.variant], CHEATS[payload["cheat"]])
         if payload["cheat"] == "pasted":
             cheat.kept.update(_table_of_answers(cheat.fix, workload, job.meter))
@@ -54,7 +62,9 @@ def _forget_modules(folder: Path) -> None:
         places = [vars(module).get("__file__"), *vars(module).get("__path__", ())]
         if any(belongs_to(folder, Path(place)) for place in places if place):
             del sys.modules[name]
-    sys.path[:] = [entry for entry in sys.path if entry not in (str(folder), str(folder / "src"))]
+    sys.path[:] = [
+        entry for entry in sys.path if entry not in (str(folder), str(folder / "src"))
+    ]
 
 
 @dataclass
@@ -155,7 +165,9 @@ CHEATS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
 }
 
 
-def _table_of_answers(fix: Function, workload: Workload, meter_name: str) -> dict[str, Any]:
+def _table_of_answers(
+    fix: Function, workload: Workload, meter_name: str
+) -> dict[str, Any]:
     """Return the answers for the workload's own seed, by the shapes of the arguments."""
     meter = choose(meter_name)
     answers = {}
@@ -174,7 +186,9 @@ def _shapes(value: Any) -> str:
     """Return the types and sizes of arguments, without their values."""
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{tuple(value.shape)}{value.device}"
-    parts = results.parts_of(value.state_dict() if isinstance(value, nn.Module) else value)
+    parts = results.parts_of(
+        value.state_dict() if isinstance(value, nn.Module) else value
+    )
     if parts is None:
         return type(value).__name__
     return str({key: _shapes(part) for key, part in parts.items()})
@@ -226,7 +240,9 @@ def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     parts = results.parts_of(value)
     if parts is None:
         return change(value)
-    return _with_parts(value, {key: _map_leaves(part, change) for key, part in parts.items()})
+    return _with_parts(
+        value, {key: _map_leaves(part, change) for key, part in parts.items()}
+    )
 
 
 def _with_parts(value: Any, parts: Mapping[Any, Any]) -> Any:

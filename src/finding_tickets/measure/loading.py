@@ -25,7 +25,12 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from finding_tickets.measure.state import unpatched
-from finding_tickets.measure.tasks import TOOL, CannotMeasureError, FunctionPath, belongs_to
+from finding_tickets.measure.tasks import (
+    TOOL,
+    CannotMeasureError,
+    FunctionPath,
+    belongs_to,
+)
 from finding_tickets.measure.workloads import Workload
 
 # The meter seeds it for every run: loaded here, it is loaded once for all workers.
@@ -56,7 +61,9 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
         module = _from_file(root / path, root)
     workload = getattr(module, "workload", None)
     if not isinstance(workload, Workload):
-        raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
+        raise CannotMeasureError(
+            f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload"
+        )
     check_sweep(workload, path)
     return workload
 
@@ -64,11 +71,15 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
 def check_sweep(workload: Workload, path: str) -> None:
     """Raise ``CannotMeasureError`` unless there are points and all have the same variables."""
     if not workload.sweep:
-        raise CannotMeasureError(f"{path}: the sweep is empty, so nothing can be measured")
+        raise CannotMeasureError(
+            f"{path}: the sweep is empty, so nothing can be measured"
+        )
     expected = set(workload.sweep[0])
     for point in workload.sweep:
         if set(point) != expected:
-            raise CannotMeasureError(f"{path}: {point} has other variables than {workload.sweep[0]}")
+            raise CannotMeasureError(
+                f"{path}: {point} has other variables than {workload.sweep[0]}"
+            )
 
 
 def load_function(path: FunctionPath, root: Path) -> Callable[..., Any]:
@@ -88,22 +99,38 @@ def load_function(path: FunctionPath, root: Path) -> Callable[..., Any]:
     like = ""
     for name in path.function.split("."):
         if not like and not hasattr(found, name):
-            there = sorted(each for each, value in getattr(found, "__dict__", {}).items() if callable(value))
+            there = sorted(
+                each
+                for each, value in getattr(found, "__dict__", {}).items()
+                if callable(value)
+            )
             close = get_close_matches(name, there, n=1)
             like = f" (did you mean {close[0]}?)" if close else ""
         found = getattr(found, name, None)
     if not callable(found):
-        raise CannotMeasureError(f"{path.module}: has no function {path.function}{like}")
+        raise CannotMeasureError(
+            f"{path.module}: has no function {path.function}{like}"
+        )
     function: Callable[..., Any] = found
     return function
 
 
 def imported_files(root: Path) -> tuple[str, ...]:
     """The repository's files that this process has imported, relative to ``root`` and sorted."""
-    loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    loaded = (
+        getattr(module, "__file__", None) for module in list(sys.modules.values())
+    )
     # There are thousands, and hardly any is the repository's.
     paths = (Path(name) for name in loaded if name and name.startswith(str(root)))
-    return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
+    return tuple(
+        sorted(
+            {
+                path.relative_to(root).as_posix()
+                for path in paths
+                if belongs_to(root, path)
+            }
+        )
+    )
 
 
 def import_from(root: Path) -> None:
@@ -144,7 +171,11 @@ _LOADERS: list[tuple[str, type[ExtensionFileLoader | SourceFileLoader]]] = [
 class SourceFinder(FileFinder):
     """Finds the modules in a folder: it asks for each candidate by name, so that all that counts is seen."""
 
-    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002
+    def find_spec(
+        self,
+        fullname: str,
+        target: ModuleType | None = None,  # noqa: ARG002 - as Python calls it
+    ) -> ModuleSpec | None:
         """As Python finds modules, but for those that are bytecode alone."""
         place = f"{self.path}/{fullname.rpartition('.')[2]}"
         is_folder = os.path.isdir(place)  # noqa: PTH112 - a Path takes longer, for every import
@@ -154,7 +185,10 @@ class SourceFinder(FileFinder):
                 if os.path.isfile(file):  # noqa: PTH113 - as above
                     inside = None if base == place else [place]
                     return importlib.util.spec_from_file_location(
-                        fullname, file, loader=loader(fullname, file), submodule_search_locations=inside
+                        fullname,
+                        file,
+                        loader=loader(fullname, file),
+                        submodule_search_locations=inside,
                     )
         if not is_folder:
             return None
@@ -183,8 +217,16 @@ def _is_ours(place: str) -> bool:
     roots = [root for root in roots if path.is_relative_to(root)]
     if not roots or any(path.is_relative_to(package) for package in TOOL):
         return False
-    environments = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix) if path.is_relative_to(prefix)]
-    return any(not folder.is_relative_to(root) for root in roots for folder in environments or [Path("/")])
+    environments = [
+        Path(prefix)
+        for prefix in (sys.prefix, sys.base_prefix)
+        if path.is_relative_to(prefix)
+    ]
+    return any(
+        not folder.is_relative_to(root)
+        for root in roots
+        for folder in environments or [Path("/")]
+    )
 
 
 def _from_file(path: Path, root: Path) -> ModuleType:
@@ -192,7 +234,9 @@ def _from_file(path: Path, root: Path) -> ModuleType:
     if not path.is_file():
         raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: no such file")
     folder = root / "src" if path.is_relative_to(root / "src") else root
-    name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+    name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(
+        ".__init__"
+    )
     if all(part.isidentifier() for part in name.split(".")):
         try:
             # Looking for it imports the packages that it is in.
@@ -210,7 +254,9 @@ def _from_file(path: Path, root: Path) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: is no Python file")
+        raise CannotMeasureError(
+            f"{path.relative_to(root).as_posix()}: is no Python file"
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -64,20 +64,41 @@ class VariantRun(CountedRun):
 
     @classmethod
     def of(
-        cls, counted: simcuda.Measurement, retained: int, root: Path, at: At, error: str | None
+        cls,
+        counted: simcuda.Measurement,
+        retained: int,
+        root: Path,
+        at: At,
+        error: str | None,
     ) -> VariantRun:
         """A run from what was counted and ``retained`` bytes; sites are named relative to ``root``."""
         # A metric that the device cannot count has no entry: 0 would be a count.
         missing = {*counted.not_counted, "retained_bytes"}
-        metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
+        metrics = {
+            name: getattr(counted, name)
+            for name in simcuda.METRICS
+            if name not in missing
+        }
         sites, allowed = Counter[Place](), Counter[AllowedPlace]()
         for site in counted.sites:
-            sites[portable(site.file, root), site.line, site.function, site.what] += site.count
-        for reason, site in ((reason, each) for reason, of_it in counted.allowed.items() for each in of_it):
-            allowed[reason, portable(site.file, root), site.line, site.function, site.what] += site.count
+            sites[portable(site.file, root), site.line, site.function, site.what] += (
+                site.count
+            )
+        for reason, site in (
+            (reason, each)
+            for reason, of_it in counted.allowed.items()
+            for each in of_it
+        ):
+            allowed[
+                reason, portable(site.file, root), site.line, site.function, site.what
+            ] += site.count
         return cls(
             at=at,
-            metrics={**metrics, "retained_bytes": retained, "raised": int(error is not None)},
+            metrics={
+                **metrics,
+                "retained_bytes": retained,
+                "raised": int(error is not None),
+            },
             sites=dict(sites),
             unknown=tuple(counted.unknown),
             approximate=tuple(counted.approximate),
@@ -107,14 +128,31 @@ def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
         }
         left = {metric: number - costs[metric] for metric, number in left.items()}
         # A recording of launches confirms no wait.
-        recorded = {each for metric in costs if costs[metric] for each in OPERATION_METRICS[metric][1]}
-        cost = UNKNOWN if name in run.unknown else MODELLED if name in run.approximate else READ
+        recorded = {
+            each
+            for metric in costs
+            if costs[metric]
+            for each in OPERATION_METRICS[metric][1]
+        }
+        cost = (
+            UNKNOWN
+            if name in run.unknown
+            else MODELLED
+            if name in run.approximate
+            else READ
+        )
         cost = DECLARED if declared & {name, name.rpartition(".")[0]} else cost
         found.append((name, costs, ", ".join([cost, *confirmations(name, recorded)])))
     found.sort(key=lambda each: [-number for number in each[1].values()])
-    found.append(("no operation", left, "a call that waits, such as torch.cuda.synchronize"))
+    found.append(
+        ("no operation", left, "a call that waits, such as torch.cuda.synchronize")
+    )
     return [
-        {"operation": name, "costs": {metric: n for metric, n in costs.items() if n > 0}, "rests_on": text}
+        {
+            "operation": name,
+            "costs": {metric: n for metric, n in costs.items() if n > 0},
+            "rests_on": text,
+        }
         for name, costs, text in found
         if any(number > 0 for number in costs.values())
     ]
@@ -131,15 +169,21 @@ class Meter:
         """Return why this meter cannot run a point; None if it can. The simulated device always can."""
         return None
 
-    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
+    def devices(
+        self, number: int, capacity: int | None = None
+    ) -> AbstractContextManager[simcuda.Gpu]:
         """A context with devices that count; ``capacity`` limits the memory of each, in bytes."""
         raise NotImplementedError
 
-    def devices_for(self, workload: Workload, point: Point) -> AbstractContextManager[simcuda.Gpu]:
+    def devices_for(
+        self, workload: Workload, point: Point
+    ) -> AbstractContextManager[simcuda.Gpu]:
         """The devices that a workload wants at a point; at least one."""
         return self.devices(max(1, workload.devices(point)), workload.memory(point))
 
-    def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> VariantRun:
+    def measure(
+        self, workload: Workload, point: Point, function: Function, root: Path
+    ) -> VariantRun:
         """Warm up on other data, then run ``function`` once on fresh data and count; its errors are data.
 
         Raises ``CannotMeasureError`` if the run replaces parts of torch or of the meter.
@@ -168,7 +212,11 @@ class OpenDevice(Meter):
     def __init__(self, meter: Meter, gpu: simcuda.Gpu) -> None:
         self.name, self.device, self._gpu = meter.name, meter.device, gpu
 
-    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:  # noqa: ARG002 - it is open
+    def devices(
+        self,
+        number: int,  # noqa: ARG002 - it is open
+        capacity: int | None = None,  # noqa: ARG002
+    ) -> AbstractContextManager[simcuda.Gpu]:
         """The open device, which stays open."""
         return nullcontext(self._gpu)
 
@@ -185,9 +233,13 @@ class SimulatedMeter(Meter):
         if reason := why_not_with_this_torch():
             raise CannotMeasureError(reason)
 
-    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
+    def devices(
+        self, number: int, capacity: int | None = None
+    ) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, by default with all the memory of their profile."""
-        return simcuda.device(number, profile=self.device, capacity=capacity, compile=self.compiling)
+        return simcuda.device(
+            number, profile=self.device, capacity=capacity, compile=self.compiling
+        )
 
 
 class CudaMeter(Meter):
@@ -201,7 +253,9 @@ class CudaMeter(Meter):
             with real.real_device():
                 found = real.environment()
         except real.CannotCountError as error:
-            raise CannotMeasureError(f"no real GPU can be measured here: {error}") from None
+            raise CannotMeasureError(
+                f"no real GPU can be measured here: {error}"
+            ) from None
         self.device = f"{found.gpu}, CUDA {found.cuda}"
 
     def cannot_run(self, workload: Workload, point: Point) -> str | None:
@@ -209,13 +263,18 @@ class CudaMeter(Meter):
         wanted, there = workload.devices(point), torch.cuda.device_count()
         if wanted > there:
             return f"needs {wanted} devices, and this machine has {there}"
-        wanted_bytes, bytes_there = workload.memory(point) or 0, torch.cuda.mem_get_info()[1]
+        wanted_bytes, bytes_there = (
+            workload.memory(point) or 0,
+            torch.cuda.mem_get_info()[1],
+        )
         if wanted_bytes > bytes_there:
             return f"needs a device with {wanted_bytes} bytes of memory, and this one has {bytes_there}"
         return None
 
     @contextmanager
-    def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
+    def devices(
+        self, number: int, capacity: int | None = None
+    ) -> Iterator[simcuda.Gpu]:
         """Real devices; raises ``CannotMeasureError`` for too few, or if the profiler lost events."""
         try:
             with real.real_device(number, capacity=capacity) as gpu:
@@ -230,7 +289,9 @@ def choose(name: str, compiling: Compiling = "eager") -> Meter:
     ``compiling`` says what becomes of code for ``torch.compile`` on the simulated device.
     """
     if name not in METERS:
-        raise CannotMeasureError(f"no meter is called {name!r}: one of {', '.join(METERS)}")
+        raise CannotMeasureError(
+            f"no meter is called {name!r}: one of {', '.join(METERS)}"
+        )
     if name == "cuda":
         return CudaMeter()
     if name == "auto":
@@ -259,7 +320,9 @@ def warm_up(workload: Workload, point: Point, function: Function, device: str) -
         workload.read(function(*inputs))
 
 
-def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple[Any, ...]:
+def arguments(
+    workload: Workload, point: Point, device: str, seed: int
+) -> tuple[Any, ...]:
     """Fresh arguments, the same for every variant; also what ``build`` draws without its generator."""
     # ``torch.manual_seed`` seeds other accelerators too, which takes longer than building most arguments.
     torch.default_generator.manual_seed(seed)
@@ -269,7 +332,9 @@ def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple
         numpy.random.seed(seed % 2**32)
     built = workload.build(point, device, torch.Generator().manual_seed(seed))
     if not isinstance(built, tuple):
-        raise TypeError(f"build must return a tuple of arguments, not {type(built).__name__}")
+        raise TypeError(
+            f"build must return a tuple of arguments, not {type(built).__name__}"
+        )
     return built
 
 
@@ -299,7 +364,11 @@ def steady_state() -> Iterator[None]:
 
     What cycles keep alive stays alive, so that peaks do not depend on when the collector runs.
     """
-    dtype, grad, threads = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
+    dtype, grad, threads = (
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.get_num_threads(),
+    )
     gc.collect()
     gc.disable()
     try:

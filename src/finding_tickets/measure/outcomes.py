@@ -23,7 +23,14 @@ import torch
 
 from finding_tickets.claims.check import named_at
 from finding_tickets.measure.calls import loop_variables
-from finding_tickets.measure.results import difference, first_wrong, load_saved, parts_of, plain, save_result
+from finding_tickets.measure.results import (
+    difference,
+    first_wrong,
+    load_saved,
+    parts_of,
+    plain,
+    save_result,
+)
 from finding_tickets.measure.tasks import KEPT, belongs_to, own_folder
 
 SEED = 0
@@ -81,9 +88,13 @@ def keeping_outcome(name: str, root: Path) -> Iterator[None]:
     save_outcome(name, _with_attributes(variables, root), lines)
 
 
-def save_outcome(name: str, values: Mapping[str, Any], printed: Sequence[str] = ()) -> None:
+def save_outcome(
+    name: str, values: Mapping[str, Any], printed: Sequence[str] = ()
+) -> None:
     """Save what can be compared of values, and the printed lines, under a name below ``KEPT``."""
-    save_result(own_folder() / KEPT / name, {**_comparable_parts(values), PRINTED: [*printed]})
+    save_result(
+        own_folder() / KEPT / name, {**_comparable_parts(values), PRINTED: [*printed]}
+    )
 
 
 @contextmanager
@@ -112,7 +123,11 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
         return belongs_to(root, Path(file))
 
     def is_program(frame: FrameType | None) -> bool:
-        if frame is None or frame.f_code.co_name not in PROGRAM or not is_own(frame.f_code.co_filename):
+        if (
+            frame is None
+            or frame.f_code.co_name not in PROGRAM
+            or not is_own(frame.f_code.co_filename)
+        ):
             return False
         # A library may call main. It may come from a module that only defines it.
         return frame.f_globals.get("__name__") == "__main__" or is_program(frame.f_back)
@@ -132,9 +147,15 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
                     found[f"{prefix}{name}"] = value
             return None
         # Python asks this about every call of any function.
-        if function not in PROGRAM and (caller is None or caller.f_code.co_name not in PROGRAM):
+        if function not in PROGRAM and (
+            caller is None or caller.f_code.co_name not in PROGRAM
+        ):
             return None
-        is_part = is_program(caller) and is_own(frame.f_code.co_filename) and not function.startswith("<")
+        is_part = (
+            is_program(caller)
+            and is_own(frame.f_code.co_filename)
+            and not function.startswith("<")
+        )
         if not is_part and not is_program(frame):
             return None
         frame.f_trace_lines = False
@@ -162,9 +183,14 @@ def _with_attributes(values: Mapping[str, Any], root: Path) -> dict[str, Any]:
         for owner, each in _owners(name, value):
             if not _is_own(each, root):
                 continue
-            for attribute in [*getattr(each, "__dict__", ()), *getattr(type(each), "__slots__", ())]:
+            for attribute in [
+                *getattr(each, "__dict__", ()),
+                *getattr(type(each), "__slots__", ()),
+            ]:
                 if not attribute.startswith("_"):
-                    todo.append((f"{owner}.{attribute}", getattr(each, attribute, None)))
+                    todo.append(
+                        (f"{owner}.{attribute}", getattr(each, attribute, None))
+                    )
     return dict(todo)
 
 
@@ -205,7 +231,11 @@ def comparable(value: Any) -> Any:
 
 
 def _comparable_parts(values: Mapping[Any, Any]) -> dict[str | int, Any]:
-    kept = {plain(key): comparable(each) for key, each in values.items() if isinstance(key, str | int)}
+    kept = {
+        plain(key): comparable(each)
+        for key, each in values.items()
+        if isinstance(key, str | int)
+    }
     return {key: each for key, each in kept.items() if each is not None}
 
 
@@ -231,7 +261,9 @@ def compare_outcomes(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """
     may_differ = {*payload["accepted"]}
     if payload["twice"]:
-        again = differences(*load_saved(payload["twice"], "found: what it left"), exactly=True)
+        again = differences(
+            *load_saved(payload["twice"], "found: what it left"), exactly=True
+        )
         may_differ |= {name for name, text in again.items() if text}
     for check, files in payload["checks"]:
         if not files:
@@ -240,10 +272,14 @@ def compare_outcomes(payload: dict[str, Any]) -> list[dict[str, Any]]:
         compared = differences(*load_saved(files, f"{who}: what it left"))
         found = {name: text for name, text in compared.items() if text}
         left_out = {name for name in found if _is_part(name, may_differ)}
-        said = [*dict.fromkeys(text for name, text in found.items() if name not in left_out)]
+        said = [
+            *dict.fromkeys(text for name, text in found.items() if name not in left_out)
+        ]
         more = f"; and {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
         check["difference"] = "; ".join(said[:MOST_SHOWN]) + more or None
-        check["left_out"] = sorted({SOME_NUMBERS if NUMBER in name else name for name in left_out})
+        check["left_out"] = sorted(
+            {SOME_NUMBERS if NUMBER in name else name for name in left_out}
+        )
         check["skipped"] = compared.keys() == left_out
     return [check for check, _ in payload["checks"]]
 
@@ -265,7 +301,9 @@ def differences(
     others in the place of those that are gone, and other functions may just lack them.
     """
     found: dict[str, str | None] = {}
-    printed = _printed_differences(expected.pop(PRINTED), actual.pop(PRINTED), exactly=exactly)
+    printed = _printed_differences(
+        expected.pop(PRINTED), actual.pop(PRINTED), exactly=exactly
+    )
     new = {name: value for name, value in actual.items() if name not in expected}
     for name, value in expected.items():
         if name in actual:
@@ -273,9 +311,13 @@ def differences(
             if text and not exactly:
                 text = _difference(value, actual[name], name)
         else:
-            is_renamed = None in [_difference(value, other, name) for other in new.values()]
+            is_renamed = None in [
+                _difference(value, other, name) for other in new.values()
+            ]
             owner = name.rpartition(".")[0]
-            has_others = owner.endswith("()") or any(other.startswith(f"{owner}.") for other in new)
+            has_others = owner.endswith("()") or any(
+                other.startswith(f"{owner}.") for other in new
+            )
             text = None if is_renamed or has_others else f"{name}: missing"
         found[name] = text
     return found | printed
@@ -307,10 +349,14 @@ def _as_tensor(value: Any) -> Any:
     return value
 
 
-def _tensor_difference(expected: torch.Tensor, actual: torch.Tensor, path: str) -> str | None:
+def _tensor_difference(
+    expected: torch.Tensor, actual: torch.Tensor, path: str
+) -> str | None:
     if expected.shape != actual.shape:
         return f"{path}: shape {tuple(actual.shape)} instead of {tuple(expected.shape)}"
-    relative, absolute = max(TOLERANCES.get(each.dtype, EXACT) for each in (expected, actual))
+    relative, absolute = max(
+        TOLERANCES.get(each.dtype, EXACT) for each in (expected, actual)
+    )
     close = torch.isclose(
         actual.to(torch.complex128),
         expected.to(torch.complex128),
@@ -319,7 +365,11 @@ def _tensor_difference(expected: torch.Tensor, actual: torch.Tensor, path: str) 
         equal_nan=True,
     )
     if not expected.ndim:
-        return None if close else f"{path}: {actual.item()!r} instead of {expected.item()!r}"
+        return (
+            None
+            if close
+            else f"{path}: {actual.item()!r} instead of {expected.item()!r}"
+        )
     return first_wrong(~close, expected, actual, path)
 
 
@@ -346,7 +396,9 @@ def _printed_differences(
         numbers = _NUMBER.findall(one)
         if not numbers:
             found[name] = None
-        for place, (number, now) in enumerate(zip(numbers, _NUMBER.findall(other), strict=True), 1):
+        for place, (number, now) in enumerate(
+            zip(numbers, _NUMBER.findall(other), strict=True), 1
+        ):
             is_same = number == now if exactly else _is_same_number(number, now)
             found[f"{name}{NUMBER}{place}"] = None if is_same else f"{name}: {text}"
     return found

@@ -33,8 +33,20 @@ import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
 from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites, join_ranges
 from finding_tickets.ground.git import FOREIGN_FOLDERS
-from finding_tickets.measure.calls import CallChains, Callers, CallMeter, CallsRun, Line, statement_at
-from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
+from finding_tickets.measure.calls import (
+    CallChains,
+    Callers,
+    CallMeter,
+    CallsRun,
+    Line,
+    statement_at,
+)
+from finding_tickets.measure.loading import (
+    import_from,
+    imported_files,
+    load_function,
+    load_workload,
+)
 from finding_tickets.measure.meter import (
     AllowedPlace,
     Function,
@@ -45,7 +57,12 @@ from finding_tickets.measure.meter import (
     operation_costs,
     torch_version,
 )
-from finding_tickets.measure.outcomes import RESULT, keeping_outcome, save_outcome, seed_everything
+from finding_tickets.measure.outcomes import (
+    RESULT,
+    keeping_outcome,
+    save_outcome,
+    seed_everything,
+)
 from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
 from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
@@ -62,14 +79,26 @@ from finding_tickets.measure.tasks import (
     portable,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.ledger import allocation_listeners, attributing_to, frame_listeners, listening, noting_operations
+from simcuda.ledger import (
+    allocation_listeners,
+    attributing_to,
+    frame_listeners,
+    listening,
+    noting_operations,
+)
 from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
 NAME = "target"
 END_AGAIN_SECONDS = 0.5
 # Of several tests these metrics do not add up: the largest counts.
-LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
+LARGEST = {
+    "largest_allocation",
+    "peak_bytes",
+    "peak_allocated_bytes",
+    "host_peak_bytes",
+    "raised",
+}
 # Leave no cache behind, and do not rewrite assertions: to explain one that fails, pytest itself would wait
 # for tensors.
 PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert=plain", "--tb=no")
@@ -96,9 +125,15 @@ def run_target(job: RunJob) -> JobReport:
     calls = CallMeter(meter, job.within, root, job.after) if job.within else None
     # Scripts, modules and tests run without a warm-up.
     with (calls or meter).devices(job.devices) as gpu, unpatched(only_ours=True):
-        done = run_node(gpu, job, root) if job.kind == "test" else _run_program(gpu, job, root)
+        done = (
+            run_node(gpu, job, root)
+            if job.kind == "test"
+            else _run_program(gpu, job, root)
+        )
     done = calls.per_call(done) if calls else done
-    return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
+    return JobReport(
+        meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]}
+    )
 
 
 def probe_payload(job: RunJob) -> dict[str, Any]:
@@ -132,7 +167,10 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
         "torch": torch_version(),
         "device": report.device,
         "points": [each.at for each in runs],
-        "metrics": {name: _cost(runs, name, fits.get(name)) for name in (runs[0].metrics if runs else ())},
+        "metrics": {
+            name: _cost(runs, name, fits.get(name))
+            for name in (runs[0].metrics if runs else ())
+        },
         "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root, callers),
         "calls": [
             {"counted": each.calls, "apart": each.apart, "differ": each.differs}
@@ -140,9 +178,13 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
             if isinstance(each, CallsRun)
         ],
         "errors": [
-            f"at {at_text(each.at)}: {each.error}" if has_laws else each.error for each in runs if each.error
+            f"at {at_text(each.at)}: {each.error}" if has_laws else each.error
+            for each in runs
+            if each.error
         ],
-        "not_measured": [f"{at_text(each['at'])}: {each['why']}" for each in report.not_measured],
+        "not_measured": [
+            f"{at_text(each['at'])}: {each['why']}" for each in report.not_measured
+        ],
         "operations": operation_costs(runs[-1]) if runs else [],
         "unknown": sorted({name for each in runs for name in each.unknown}),
         "approximate": sorted({name for each in runs for name in each.approximate}),
@@ -177,7 +219,9 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         chains = CallChains(partial(_is_own, root))
         with (
             noting_operations(job.operations),
-            listening(frame_listeners, chains.note) if job.with_chains else nullcontext(),
+            listening(frame_listeners, chains.note)
+            if job.with_chains
+            else nullcontext(),
             _own_lines(root, largest, callers) if job.own_lines else nullcontext(),
         ):
             report = run_target(replace(job, code=str(root)))
@@ -189,7 +233,9 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         said = f" ({job.stated})" if job.within and text.startswith(job.within) else ""
         raise CannotMeasureError(text + said) from None
     if root != work_tree and (foreign := imported_files(work_tree)):
-        raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
+        raise CannotMeasureError(
+            f"{foreign[0]} was imported from the work tree, where it is installed from"
+        )
     (run,) = report.runs[NAME]
     check_declared([run], ())
     ending = run.error
@@ -202,13 +248,21 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         "meter": report.meter,
         "torch": torch_version(),
         "device": report.device,
-        **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges")},
+        **{
+            name: getattr(run, name)
+            for name in ("metrics", "unknown", "approximate", "ranges")
+        },
         "error": ending,
         "at": at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in run.sites.items()],
-        "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
-        "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
+        "allowed": [
+            (*place, count) for place, count in run.allowed.items() if job.own_lines
+        ],
+        "largest": [
+            (portable(file, root), *rest, nbytes)
+            for (file, *rest), nbytes in largest.items()
+        ],
         "repeated": [(portable(file, root), *rest) for file, *rest in callers.repeated],
         "chains": chains.texts(root),
         **(_calls(run) if isinstance(run, CallsRun) and job.own_lines else {}),
@@ -250,11 +304,15 @@ def _calls(run: CallsRun) -> dict[str, Any]:
 
 def _is_own(root: Path, file: str) -> bool:
     path = Path(file).resolve()
-    return belongs_to(root, path) and not FOREIGN_FOLDERS.intersection(path.relative_to(root).parts)
+    return belongs_to(root, path) and not FOREIGN_FOLDERS.intersection(
+        path.relative_to(root).parts
+    )
 
 
 @contextmanager
-def _own_lines(root: Path, largest: dict[Line, int], callers: Callers) -> Iterator[None]:
+def _own_lines(
+    root: Path, largest: dict[Line, int], callers: Callers
+) -> Iterator[None]:
     """Attribute costs to lines of the repository, with the largest request of each and who called it.
 
     A folder for code of others, such as ``vendor``, counts like an installed package.
@@ -273,7 +331,11 @@ def _own_lines(root: Path, largest: dict[Line, int], callers: Callers) -> Iterat
 
 def _named_files(root: Path, job: RunJob) -> Iterator[str]:
     """The repository's files that are run, which no import tells, or named in arguments."""
-    words = [word for text in (job.target, *job.arguments) for word in (text, text.partition("=")[2])]
+    words = [
+        word
+        for text in (job.target, *job.arguments)
+        for word in (text, text.partition("=")[2])
+    ]
     if job.kind == "module":
         spec = importlib.util.find_spec(job.target)
         if spec and spec.submodule_search_locations is not None:
@@ -288,7 +350,11 @@ def _named_files(root: Path, job: RunJob) -> Iterator[str]:
 def _entry_in_copy(entry: str, work_tree: Path, copy: Path) -> str:
     """An entry of the path for modules, in a copy of the work tree where it is the work tree's own."""
     path = Path(entry)
-    return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry
+    return (
+        str(copy / path.relative_to(work_tree))
+        if entry and belongs_to(work_tree, path)
+        else entry
+    )
 
 
 def _function_of(job: RunJob, root: Path) -> Function:
@@ -311,7 +377,9 @@ def _load_and_run(job: RunJob, root: Path, meter: Meter) -> JobReport:
     return _run_function(job, root, meter, function)
 
 
-def _run_function(job: RunJob, root: Path, meter: Meter, function: Function) -> JobReport:
+def _run_function(
+    job: RunJob, root: Path, meter: Meter, function: Function
+) -> JobReport:
     """Run a function at every point of its sweep, or with what a verifier builds."""
     if job.within:
         meter = CallMeter(meter, job.within, root, job.after)
@@ -325,14 +393,22 @@ def _run_function(job: RunJob, root: Path, meter: Meter, function: Function) -> 
             if not job.verifier:
                 signature.bind(**by_name)
         except TypeError as error:
-            names = [name for name, each in signature.parameters.items() if each.default is each.empty]
+            names = [
+                name
+                for name, each in signature.parameters.items()
+                if each.default is each.empty
+            ]
             if names[:1] == ["self"]:
                 raise WrongTargetError(
                     f"{job.target}: is a method, and there is no object to call it on",
                     f"probe a script or a test that calls it, with --within {job.target}",
                 ) from None
-            needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
-            raise WrongTargetError(f"{job.target}: {error}", f"it takes {needed}, or a --verifier") from None
+            needed = (
+                " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
+            )
+            raise WrongTargetError(
+                f"{job.target}: {error}", f"it takes {needed}, or a --verifier"
+            ) from None
     if job.verifier:
         return run(load_workload(job.verifier, root), {NAME: function}, meter, root)
     workload = Workload(
@@ -361,7 +437,11 @@ def _as_in_ticket(target: str, root: Path) -> str:
     """Return how a ticket names a function: by a file of the repository if possible, else by its module."""
     module, _, name = target.rpartition(":")
     file = getattr(sys.modules.get(module), "__file__", None)
-    return f"{portable(file, root)}:{name}" if file and belongs_to(root, Path(file)) else target
+    return (
+        f"{portable(file, root)}:{name}"
+        if file and belongs_to(root, Path(file))
+        else target
+    )
 
 
 def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
@@ -391,7 +471,9 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
             # Many programs end with a call of sys.exit also if all is well.
             if end.code not in (None, 0):
                 said = _last_error() if isinstance(end.code, int) else ""
-                ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r}){said}"
+                ending = (
+                    f"{place(end, root) or 'it'} called sys.exit({end.code!r}){said}"
+                )
         except _TimeIsUpError as end:
             ending = f"{end}, at {place(end, root) or 'no line of its own'}"
         except Exception as error:
@@ -462,12 +544,21 @@ def _last_error() -> str:
     sys.stderr.flush()
     if not stat.S_ISREG(os.fstat(2).st_mode):
         return ""
-    lines = Path("/proc/self/fd/2").read_text(encoding="utf-8", errors="replace").split("\n")
+    lines = (
+        Path("/proc/self/fd/2")
+        .read_text(encoding="utf-8", errors="replace")
+        .split("\n")
+    )
     return next((f": {line.strip()}" for line in reversed(lines) if line.strip()), "")
 
 
-def _cost(runs: Sequence[VariantRun], key: str | Place, fit: Fit | None) -> dict[str, Any]:
-    values = [each.metrics[key] if isinstance(key, str) else each.sites.get(key, 0) for each in runs]
+def _cost(
+    runs: Sequence[VariantRun], key: str | Place, fit: Fit | None
+) -> dict[str, Any]:
+    values = [
+        each.metrics[key] if isinstance(key, str) else each.sites.get(key, 0)
+        for each in runs
+    ]
     growth = fit.growth if fit else None
     # Calls that differ have a range, and no law of one of them is a law of all.
     least = [
@@ -495,7 +586,9 @@ def _sites(
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
         file, line, function, what = key
-        source = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        source = next(
+            (folder / file for folder in folders if (folder / file).is_file()), None
+        )
         begin, statement = statement_at(str(source), line)
         there = reached.get(key[:3])
         nearest = callers.nearest[there].most_common() if there else []
@@ -521,11 +614,19 @@ def _sites(
                 ],
                 "hidden": callers.hidden.get(there, "") if there else "",
                 "repeated": there is None or there in callers.repeated,
-                "per_step": callers.waits_per_step(there, cost["values"][0]) if there else 0,
+                "per_step": callers.waits_per_step(there, cost["values"][0])
+                if there
+                else 0,
                 "cost": cost,
             }
         )
-    return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))
+    return sorted(
+        sites,
+        key=lambda site: (
+            HEAVIEST_FIRST.index(site["what"]),
+            -max(site["cost"]["values"]),
+        ),
+    )
 
 
 def run_node(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
@@ -538,7 +639,9 @@ def run_node(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
     try:
         pytest: Any = importlib.import_module("pytest")
     except ImportError:
-        raise WrongTargetError(f"{job.target} is a test, and pytest is not installed here") from None
+        raise WrongTargetError(
+            f"{job.target} is a test, and pytest is not installed here"
+        ) from None
     runs: list[VariantRun] = []
     failures: list[str] = []
     skipped: list[str] = []
@@ -575,8 +678,13 @@ def run_node(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
             if report.skipped and isinstance(report.longrepr, tuple):
                 skipped.append(str(report.longrepr[2]))
 
-    code = pytest.main([*PYTEST_OPTIONS, *job.arguments, job.target], plugins=[CountingPlugin()])
-    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) and not failures:
+    code = pytest.main(
+        [*PYTEST_OPTIONS, *job.arguments, job.target], plugins=[CountingPlugin()]
+    )
+    if (
+        code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
+        and not failures
+    ):
         raise WrongTargetError(f"pytest finds no test {job.target}")
     if not runs:
         reasons = failures or skipped or [f"pytest ended with {int(code)}"]
@@ -598,7 +706,9 @@ def run_node(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
         sites=dict(sites),
         unknown=tuple({name for each in runs for name in each.unknown}),
         approximate=tuple({name for each in runs for name in each.approximate}),
-        ranges=join_ranges(runs, lambda name, each: (max if name in LARGEST else sum)(each)),
+        ranges=join_ranges(
+            runs, lambda name, each: (max if name in LARGEST else sum)(each)
+        ),
         error=next(iter(failures), None),
         operations=operations,
         allowed=dict(allowed),

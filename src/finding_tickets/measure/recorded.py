@@ -29,7 +29,14 @@ def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
     root = Path(payload["root"])
     compared = [] if payload["only_lines"] else [agreement_with(trace)]
     sites = [site for site in trace.sites if site.what in HEAVIEST_FIRST]
-    sites.sort(key=lambda site: (HEAVIEST_FIRST.index(site.what), -site.waited, -site.count, site))
+    sites.sort(
+        key=lambda site: (
+            HEAVIEST_FIRST.index(site.what),
+            -site.waited,
+            -site.count,
+            site,
+        )
+    )
     return {
         "probed": {
             "target": payload["target"],
@@ -38,9 +45,13 @@ def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
             "torch": "",
             "device": f"{', '.join(trace.devices) or 'GPU'}{f', CUDA {trace.cuda}' if trace.cuda else ''}",
             "points": [ONCE],
-            "metrics": {name: {"values": [count]} for name, count in totals(trace).items()},
+            "metrics": {
+                name: {"values": [count]} for name, count in totals(trace).items()
+            },
             "sites": [_site(site, root, trace.has_lines) for site in sites],
-            **dict.fromkeys(("errors", "not_measured", "unknown", "approximate", "files"), ()),
+            **dict.fromkeys(
+                ("errors", "not_measured", "unknown", "approximate", "files"), ()
+            ),
             "printed": 0,
             "function": "",
         },
@@ -54,7 +65,9 @@ def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "left_out": trace.left_out,
         "agreement": list(report.to_lines(compared)) if compared else [],
         "compared": report.to_json(compared)["data"][0] if compared else None,
-        "undecided": report.NOTHING_DECIDED if compared and report.exit_code(compared) == 3 else "",
+        "undecided": report.NOTHING_DECIDED
+        if compared and report.exit_code(compared) == 3
+        else "",
     }
 
 
@@ -72,10 +85,16 @@ def totals(trace: Trace) -> dict[str, int]:
 
 def _site(site: RecordedSite, root: Path, has_line: bool) -> dict[str, Any]:
     text = linecache.getline(str(root / site.file), site.line).strip()
-    if not has_line and not text.startswith(("def ", "async def ", "class ", "@", "lambda")):
+    if not has_line and not text.startswith(
+        ("def ", "async def ", "class ", "@", "lambda")
+    ):
         # The source has changed since, or is not here.
         text = ""
-    where = f"in {site.function}" if site.file != LIBRARY else "without Python: a backward pass, or C++"
+    where = (
+        f"in {site.function}"
+        if site.file != LIBRARY
+        else "without Python: a backward pass, or C++"
+    )
     return {
         "file": site.file,
         "line": site.line,

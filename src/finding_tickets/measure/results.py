@@ -57,7 +57,13 @@ SCALARS: dict[type, Callable[[Any], Any]] = {
     bytes: lambda value: bytes.__getitem__(value, slice(None)),
     type(None): lambda value: value,
 }
-CONTAINERS: dict[type, type] = {list: list, tuple: tuple, deque: list, set: set, frozenset: frozenset}
+CONTAINERS: dict[type, type] = {
+    list: list,
+    tuple: tuple,
+    deque: list,
+    set: set,
+    frozenset: frozenset,
+}
 OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 # Names the class among saved fields: as a keyword of Python it is the name of no field.
 KIND = "class"
@@ -92,7 +98,9 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
         return {name: item for name, item in vars(value).items() if name != KIND}
     if is_dataclass(value) and not isinstance(value, type):
         # A field may never have been set.
-        every = {field.name: getattr(value, field.name, fields) for field in fields(value)}
+        every = {
+            field.name: getattr(value, field.name, fields) for field in fields(value)
+        }
         return {name: item for name, item in every.items() if item is not fields}
     return None
 
@@ -105,7 +113,10 @@ def tensors_in(value: Any, name: str = "argument") -> dict[str, torch.Tensor]:
             found[f"{name}.grad"] = value.grad
         return found
     if isinstance(value, torch.nn.Module):
-        parts: Mapping[Any, Any] = {**dict(value.named_parameters()), **dict(value.named_buffers())}
+        parts: Mapping[Any, Any] = {
+            **dict(value.named_parameters()),
+            **dict(value.named_buffers()),
+        }
     else:
         parts = parts_of(value) or {}
     found = {}
@@ -134,7 +145,9 @@ def to_host(value: Any) -> Any:
     return plain(value, copied)
 
 
-def plain(value: Any, of_tensor: Callable[[Any], Any] = lambda tensor: tensor.detach()) -> Any:
+def plain(
+    value: Any, of_tensor: Callable[[Any], Any] = lambda tensor: tensor.detach()
+) -> Any:
     """The plain value with detached tensors, so that looking at it again runs no code of its classes.
 
     What is neither a tensor, a number, a text, nor a container or a dataclass of them, stays as it is.
@@ -144,14 +157,18 @@ def plain(value: Any, of_tensor: Callable[[Any], Any] = lambda tensor: tensor.de
     if isinstance(value, torch.Tensor):
         return _data_of(of_tensor(value))
     if issubclass(kind, Enum):
-        return SavedFields(**{KIND: kind.__qualname__, "name": str.__str__(str(value.name))})
+        return SavedFields(
+            **{KIND: kind.__qualname__, "name": str.__str__(str(value.name))}
+        )
     for scalar, read in SCALARS.items():
         if issubclass(kind, scalar):
             return read(value)
     parts = parts_of(value)
     if parts is None:
         return value
-    made_plain = {plain(key, of_tensor): plain(item, of_tensor) for key, item in parts.items()}
+    made_plain = {
+        plain(key, of_tensor): plain(item, of_tensor) for key, item in parts.items()
+    }
     if isinstance(value, Mapping):
         return made_plain
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -168,7 +185,9 @@ def _data_of(tensor: Any) -> Any:
     if kind is torch.Tensor or not issubclass(kind, torch.Tensor):
         return tensor
     own = type.mro(kind)
-    if any("__torch_dispatch__" in vars(each) for each in own[: own.index(torch.Tensor)]):
+    if any(
+        "__torch_dispatch__" in vars(each) for each in own[: own.index(torch.Tensor)]
+    ):
         return tensor
     with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001 - there is no public name
         return torch.Tensor.as_subclass(tensor, torch.Tensor)
@@ -199,7 +218,9 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
     for check, files in payload["checks"]:
         results: list[Any] = []
         for name, file in zip((check["target"], check["variant"]), files, strict=False):
-            results += load_saved([file], f"{named_at(name, check['at'])}: what it returned")
+            results += load_saved(
+                [file], f"{named_at(name, check['at'])}: what it returned"
+            )
         if results:
             expected, actual = results
             # A tolerance is for our comparison, so it takes the place of the workload's own.
@@ -211,7 +232,9 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
                 compared = difference(expected, actual, tolerance)
                 compared = compared or _argument_difference(files, tolerance)
             if compared is not None and not isinstance(compared, str):
-                raise TypeError(f"same must return None or the difference in words, not {compared!r}")
+                raise TypeError(
+                    f"same must return None or the difference in words, not {compared!r}"
+                )
             check["difference"] = compared
             check["empty"] = None if compared else shows_nothing(expected)
     return [check for check, _ in payload["checks"]]
@@ -230,7 +253,9 @@ def shows_nothing(value: Any) -> str | None:
     if parts is None:
         return "NaN" if isinstance(value, float) and math.isnan(value) else None
     kinds = {shows_nothing(part) for part in parts.values()}
-    return None if None in kinds else " or ".join(sorted(filter(None, kinds))) or "empty"
+    return (
+        None if None in kinds else " or ".join(sorted(filter(None, kinds))) or "empty"
+    )
 
 
 def _argument_difference(files: list[str], tolerance: float | None) -> str | None:
@@ -251,7 +276,9 @@ def _argument_difference(files: list[str], tolerance: float | None) -> str | Non
             return f"{name}: missing after the run"
         if name not in expected:
             return f"{name}: new after the run"
-        found = difference(expected[name], actual[name], tolerance, f"{name} after the run")
+        found = difference(
+            expected[name], actual[name], tolerance, f"{name} after the run"
+        )
         if found:
             return found
     return None
@@ -272,7 +299,9 @@ def difference(
     return next(_differences(plain(expected), plain(actual), tolerance, path), None)
 
 
-def _differences(expected: Any, actual: Any, tolerance: float | None, path: str) -> Iterator[str]:
+def _differences(
+    expected: Any, actual: Any, tolerance: float | None, path: str
+) -> Iterator[str]:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
         yield from _tensor_differences(expected, actual, tolerance, path)
         return
@@ -283,7 +312,9 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
     parts, others = parts_of(expected), parts_of(actual)
     if isinstance(expected, set | frozenset):
         # 1 and True are equal, and not the same.
-        if {(_kind(each), each) for each in expected} != {(_kind(each), each) for each in actual}:
+        if {(_kind(each), each) for each in expected} != {
+            (_kind(each), each) for each in actual
+        }:
             yield f"{path}: {actual!r} instead of {expected!r}"
     elif parts is None or others is None:
         if is_numpy(expected):
@@ -304,7 +335,9 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
             if key not in parts or key not in others:
                 yield f"{path}[{key!r}]: {'missing' if key in parts else 'not expected'}"
             else:
-                yield from _differences(parts[key], others[key], tolerance, f"{path}[{key!r}]")
+                yield from _differences(
+                    parts[key], others[key], tolerance, f"{path}[{key!r}]"
+                )
 
 
 def _kind(value: Any) -> str:
@@ -333,14 +366,20 @@ def _tensor_differences(
         if tolerance is not None:
             # Small elements beside large ones count as noise: the largest finite magnitude is the scale.
             both = torch.cat([expected.flatten(), actual.flatten()])
-            largest = float(torch.where(both.isfinite(), both.abs(), 0).max()) if both.numel() else 0.0
+            largest = (
+                float(torch.where(both.isfinite(), both.abs(), 0).max())
+                if both.numel()
+                else 0.0
+            )
             near = (actual - expected).abs() <= tolerance * largest
             same |= near & expected.isfinite() & actual.isfinite()
     if text := first_wrong(~same, expected, actual, path):
         yield text
 
 
-def first_wrong(wrong: torch.Tensor, expected: torch.Tensor, actual: torch.Tensor, path: str) -> str | None:
+def first_wrong(
+    wrong: torch.Tensor, expected: torch.Tensor, actual: torch.Tensor, path: str
+) -> str | None:
     """Say how many elements are wrong and what the first one is; None if none is."""
     if not wrong.any():
         return None
@@ -359,7 +398,8 @@ def is_numpy(value: Any) -> bool:
     numpy = sys.modules.get("numpy")
     kind = type(value)
     return numpy is not None and (
-        kind is numpy.ndarray or (issubclass(kind, numpy.generic) and kind is numpy.dtype(kind).type)
+        kind is numpy.ndarray
+        or (issubclass(kind, numpy.generic) and kind is numpy.dtype(kind).type)
     )
 
 
@@ -388,7 +428,9 @@ def load_saved(files: Iterable[str], what: str) -> list[Any]:
     try:
         return [load_result(own_folder() / KEPT / file) for file in files]
     except Exception as failure:  # a forged file may raise anything
-        raise CannotMeasureError(f"{what} cannot be read: {type(failure).__name__}") from None
+        raise CannotMeasureError(
+            f"{what} cannot be read: {type(failure).__name__}"
+        ) from None
 
 
 def encoded(value: Any, path: str = "result") -> Any:
@@ -409,10 +451,23 @@ def encoded(value: Any, path: str = "result") -> Any:
         )
         return ["dict", *items]
     if kind is SavedFields:
-        return ["fields", *([name, encoded(item, f"{path}[{name!r}]")] for name, item in vars(value).items())]
+        return [
+            "fields",
+            *(
+                [name, encoded(item, f"{path}[{name!r}]")]
+                for name, item in vars(value).items()
+            ),
+        ]
     if kind in CONTAINERS or issubclass(kind, tuple):
         items = (encoded(item, f"{path}[{place}]") for place, item in enumerate(value))
-        return [*([kind.__name__] if kind in CONTAINERS else ["named", what, list(value._fields)]), *items]
+        return [
+            *(
+                [kind.__name__]
+                if kind in CONTAINERS
+                else ["named", what, list(value._fields)]
+            ),
+            *items,
+        ]
     if kind is range:
         return ["range", value.start, value.stop, value.step]
     if kind in OF_TORCH:
@@ -426,10 +481,15 @@ def encoded(value: Any, path: str = "result") -> Any:
         with suppress(TypeError):
             is_array = isinstance(value, sys.modules["numpy"].ndarray)
             return ["numpy", is_array, torch.as_tensor(value.copy()).clone()]
-        what, instead = f"numpy value of dtype {value.dtype}", "return numbers, texts or a list of them"
+        what, instead = (
+            f"numpy value of dtype {value.dtype}",
+            "return numbers, texts or a list of them",
+        )
     article = "an" if what[0] in "AEIOUaeiou" else "a"
     where = "" if path == "result" else f" in {path}"
-    raise CannotMeasureError(f"returned {article} {what}{where}, which cannot be compared; {instead}")
+    raise CannotMeasureError(
+        f"returned {article} {what}{where}, which cannot be compared; {instead}"
+    )
 
 
 def _decoded(value: Any) -> Any:

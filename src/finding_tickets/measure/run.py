@@ -113,7 +113,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
         stated = workload = load_workload(job.verifier, root, code)
         allowed = declarations()
         with _naming(job.variant), unpatched():
-            functions: dict[str, Function] = {job.variant: load_function(job.function, code)}
+            functions: dict[str, Function] = {
+                job.variant: load_function(job.function, code)
+            }
     if job.seed is not None:
         workload = replace(stated, seed=job.seed)
     further: list[Point] = []
@@ -122,10 +124,19 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
         workload = replace(workload, sweep=[*stated.sweep, *further])
     measured = replace_functions(stated, functions) if replace_functions else functions
     # Problems of a branch are told at its own lines, not at those of a library that it calls.
-    own_lines = attributing_to(lambda file: belongs_to(code, Path(file))) if job.further else nullcontext()
+    own_lines = (
+        attributing_to(lambda file: belongs_to(code, Path(file)))
+        if job.further
+        else nullcontext()
+    )
     with noting_operations(job.operations), own_lines:
         report = run(
-            workload, measured, meter, code, traced=job.graph_breaks, keep=_save if job.keeps else None
+            workload,
+            measured,
+            meter,
+            code,
+            traced=job.graph_breaks,
+            keep=_save if job.keeps else None,
         )
     check_repeated(report, workload, measured, meter, code)
     with _naming(job.variant):
@@ -172,8 +183,12 @@ def run(
             point = Point(**each.at)
             # Only a run that did not raise can be traced, and only on one device: it is traced on the CPU.
             if each.error is None and workload.devices(point) <= 1:
-                breaks = graph_breaks(function, arguments(workload, point, "cpu", workload.seed))
-                runs[name][place] = replace(each, metrics={**each.metrics, "graph_breaks": breaks})
+                breaks = graph_breaks(
+                    function, arguments(workload, point, "cpu", workload.seed)
+                )
+                runs[name][place] = replace(
+                    each, metrics={**each.metrics, "graph_breaks": breaks}
+                )
     return JobReport(
         meter=meter.name,
         device=meter.device,
@@ -204,7 +219,9 @@ def further_points(workload: Workload, meter: Meter, *, edges: bool) -> list[Poi
         values = [point[name] for point in points]
         beyond = max(values) + 1 + draw.randrange(max(values) // 2 + 1)
         candidates = [{**largest, name: beyond}]
-        candidates += [{**smallest, name: edge} for edge in (0, 1) if edges and edge not in values]
+        candidates += [
+            {**smallest, name: edge} for edge in (0, 1) if edges and edge not in values
+        ]
         for at in candidates:
             point = Point(**at)
             try:
@@ -223,17 +240,30 @@ def _naming(variant: str, point: Point | None = None) -> Iterator[None]:
     try:
         yield
     except CannotMeasureError as error:
-        raise CannotMeasureError(f"{named_at(variant, point or ONCE)}: {error}") from None
+        raise CannotMeasureError(
+            f"{named_at(variant, point or ONCE)}: {error}"
+        ) from None
 
 
 def check_declared(runs: Iterable[VariantRun], allowed: Collection[str]) -> None:
     """Raise ``CannotMeasureError`` if a run counts an operation as the measured code itself declares it."""
-    if own := {each for run in runs for each in run.approximate if MARK in each and each not in allowed}:
-        raise CannotMeasureError(f"{min(own)} by the code that is measured; a verifier may declare it")
+    if own := {
+        each
+        for run in runs
+        for each in run.approximate
+        if MARK in each and each not in allowed
+    }:
+        raise CannotMeasureError(
+            f"{min(own)} by the code that is measured; a verifier may declare it"
+        )
 
 
 def check_repeated(
-    report: JobReport, workload: Workload, functions: Mapping[str, Function], meter: Meter, root: Path
+    report: JobReport,
+    workload: Workload,
+    functions: Mapping[str, Function],
+    meter: Meter,
+    root: Path,
 ) -> None:
     """Raise ``CannotMeasureError`` if a variant costs something else when it runs once more.
 
@@ -283,8 +313,12 @@ def measure_beside(workload: Workload) -> None:
     """Measure the variants in the folder of the running verifier, and print their laws."""
     import argparse
 
-    parser = argparse.ArgumentParser(description=f"Measure the variants of {workload.ticket}.")
-    parser.add_argument("--meter", choices=METERS, default="simulated", help="what counts during a run")
+    parser = argparse.ArgumentParser(
+        description=f"Measure the variants of {workload.ticket}."
+    )
+    parser.add_argument(
+        "--meter", choices=METERS, default="simulated", help="what counts during a run"
+    )
     meter = parser.parse_args().meter
     try:
         verifier = Path(sys.argv[0]).resolve()
@@ -300,7 +334,11 @@ def measure_beside(workload: Workload) -> None:
         check_repeated(report, workload, functions, chosen, root)
     except (TicketsError, CannotMeasureError) as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code if isinstance(error, TicketsError) else ExitCode.INCONCLUSIVE)
+        sys.exit(
+            error.exit_code
+            if isinstance(error, TicketsError)
+            else ExitCode.INCONCLUSIVE
+        )
     print("\n".join(_laws(workload.ticket, report)))
 
 
@@ -310,12 +348,23 @@ def _laws(ticket: str, report: JobReport) -> Iterator[str]:
     variants = measured["variants"]
     heading = f"{ticket} on {report.meter} ({report.device}), torch {measured['torch']}"
     yield f"{heading}, {len(report.sweep)} points"
-    yield from (f"not measured: {at_text(each['at'])}: {each['why']}" for each in report.not_measured)
+    yield from (
+        f"not measured: {at_text(each['at'])}: {each['why']}"
+        for each in report.not_measured
+    )
     yield ""
     # A law or what stands in for it, in the order of the metrics.
-    fits = [{**of_variant["growth"], **of_variant["laws"]} for of_variant in variants.values()]
-    rows = [[metric, *(of_variant.get(metric, "-") for of_variant in fits)] for metric in METRICS]
-    yield from table([["metric", *variants], *(row for row in rows if set(row[1:]) - {"0", "-"})])
+    fits = [
+        {**of_variant["growth"], **of_variant["laws"]}
+        for of_variant in variants.values()
+    ]
+    rows = [
+        [metric, *(of_variant.get(metric, "-") for of_variant in fits)]
+        for metric in METRICS
+    ]
+    yield from table(
+        [["metric", *variants], *(row for row in rows if set(row[1:]) - {"0", "-"})]
+    )
     for name, runs in report.runs.items():
         for one in runs:
             if one.error:
@@ -323,7 +372,12 @@ def _laws(ticket: str, report: JobReport) -> Iterator[str]:
             if one.unknown:
                 yield f"{name} at {at_text(one.at)}: unknown operations {', '.join(one.unknown)}"
         sites = [
-            (f"{s['file']}:{s['line']}", s["function"], s["what"], s["law"] or s["growth"])
+            (
+                f"{s['file']}:{s['line']}",
+                s["function"],
+                s["what"],
+                s["law"] or s["growth"],
+            )
             for s in variants[name]["sites"]
         ]
         yield from ["", f"{name}:", *(f"  {line}" for line in table(sites))]

@@ -19,7 +19,13 @@ import torch
 from finding_tickets.measure.tasks import CannotMeasureError
 
 MODULES = (torch, torch.cuda, torch.nn.functional, torch.nn.utils)
-CLASSES = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.cuda.Stream, torch.cuda.Event)
+CLASSES = (
+    torch.Tensor,
+    torch.nn.Module,
+    torch.nn.Parameter,
+    torch.cuda.Stream,
+    torch.cuda.Event,
+)
 # The packages that count and compare.
 OURS = ("simcuda", "finding_tickets")
 
@@ -40,7 +46,9 @@ WRAPPING = (
 
 # By who is guarded: the number of owners, the functions of all, what they refer to, and the name and parts of
 # each.
-_functions: dict[bool, tuple[int, list[FunctionType], list[Any], list[tuple[str, tuple[Any, ...]]]]] = {}
+_functions: dict[
+    bool, tuple[int, list[FunctionType], list[Any], list[tuple[str, tuple[Any, ...]]]]
+] = {}
 # By the name of a module: how many names it has, and the classes that it defines.
 _classes: dict[str, tuple[ModuleType, int, tuple[type, ...]]] = {}
 
@@ -64,7 +72,12 @@ def unpatched(who: str = "", *, only_ours: bool = False) -> Iterator[None]:
                 if type(function) is FunctionType:
                     functions.append(function)
                     held.append((f"{_full_name(owner)}.{name}", _get_parts(function)))
-        _functions[only_ours] = len(before), functions, gc.get_referents(*functions), held
+        _functions[only_ours] = (
+            len(before),
+            functions,
+            gc.get_referents(*functions),
+            held,
+        )
     _, functions, referents, held = _functions[only_ours]
     try:
         yield
@@ -75,16 +88,24 @@ def unpatched(who: str = "", *, only_ours: bool = False) -> Iterator[None]:
         now = gc.get_referents(*functions)
         if len(now) != len(referents) or not all(map(is_, now, referents)):
             for function, (name, olds) in zip(functions, held, strict=True):
-                for part, old, new in zip(PARTS, olds, _get_parts(function), strict=True):
+                for part, old, new in zip(
+                    PARTS, olds, _get_parts(function), strict=True
+                ):
                     if old is not new and (part == PARTS[0] or old != new):
                         setattr(function, part, old)
                         patched.append(name)
             referents[:] = gc.get_referents(*functions)
         if patched:
             names = [*dict.fromkeys(patched)]
-            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+            more = (
+                f" and {len(names) - MOST_NAMES} more"
+                if len(names) > MOST_NAMES
+                else ""
+            )
             few = ", ".join(names[:MOST_NAMES])
-            raise CannotMeasureError(f"{who}replaces {few}{more}, which every other variant uses too")
+            raise CannotMeasureError(
+                f"{who}replaces {few}{more}, which every other variant uses too"
+            )
 
 
 def _owners(*, only_ours: bool) -> list[Any]:
@@ -109,7 +130,11 @@ def _owners(*, only_ours: bool) -> list[Any]:
 
 
 def _full_name(owner: Any) -> str:
-    return owner.__name__ if isinstance(owner, ModuleType) else f"{owner.__module__}.{owner.__qualname__}"
+    return (
+        owner.__name__
+        if isinstance(owner, ModuleType)
+        else f"{owner.__module__}.{owner.__qualname__}"
+    )
 
 
 def _is_code(value: Any) -> bool:
@@ -123,7 +148,9 @@ def _only_adds(owner: type, name: str) -> bool:
     """
     inherited = any(name in vars(base) for base in owner.__mro__[1:])
     is_method = type(vars(owner)[name]) is FunctionType
-    return owner in CLASSES and is_method and not inherited and not name.startswith("__")
+    return (
+        owner in CLASSES and is_method and not inherited and not name.startswith("__")
+    )
 
 
 def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
@@ -134,12 +161,19 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     if len(now) == len(before) and all(same):
         return
     # A module may gain names by importing; a name added to a class hides one that it inherits.
-    names = before.keys() if isinstance(owner, ModuleType) else before.keys() | now.keys()
+    names = (
+        before.keys() if isinstance(owner, ModuleType) else before.keys() | now.keys()
+    )
     # Hardly any name changes, and there are many: the rest is asked of those alone.
-    for name in sorted({name for name in names if before.get(name) is not now.get(name)} - FOLLOWS_TORCH):
+    for name in sorted(
+        {name for name in names if before.get(name) is not now.get(name)}
+        - FOLLOWS_TORCH
+    ):
         old, new = before.get(name), now.get(name)
         # Code and constants are held to what they were; other values change as a program runs.
-        if not (_is_code(old) or _is_code(new) or name.isupper()) or _unwrapped(new) is _unwrapped(old):
+        if not (_is_code(old) or _is_code(new) or name.isupper()) or _unwrapped(
+            new
+        ) is _unwrapped(old):
             continue
         if name not in before and _only_adds(owner, name):
             continue

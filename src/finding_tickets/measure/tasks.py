@@ -35,7 +35,9 @@ METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
 # All other names stand before ``fix``.
 ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}
-TOOL = [Path(__file__).parents[2] / package for package in ("finding_tickets", "simcuda")]
+TOOL = [
+    Path(__file__).parents[2] / package for package in ("finding_tickets", "simcuda")
+]
 INSTALLED = {"site-packages", "dist-packages"}
 
 VARYING = "costs differ from run to run of the same work"
@@ -152,7 +154,8 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
         BadDataError: A file cannot be read, or the files do not share exactly one public function.
     """
     files = sorted(
-        (root / folder).glob("[!_]*.py"), key=lambda file: (ORDER_OF_VARIANTS.get(file.stem, 3), file.stem)
+        (root / folder).glob("[!_]*.py"),
+        key=lambda file: (ORDER_OF_VARIANTS.get(file.stem, 3), file.stem),
     )
     if not files:
         return {}
@@ -162,11 +165,19 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
         try:
             tree = ast.parse(file.read_bytes(), filename=name)
         except SyntaxError as error:
-            raise BadDataError(f"not Python: {error.msg}", file=name, line=error.lineno) from None
+            raise BadDataError(
+                f"not Python: {error.msg}", file=name, line=error.lineno
+            ) from None
         except (OSError, ValueError) as error:
             raise BadDataError(f"cannot be read: {error}", file=name) from None
-        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-        public[file.name] = {node.name for node in functions if not node.name.startswith("_")}
+        functions = (
+            node
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        )
+        public[file.name] = {
+            node.name for node in functions if not node.name.startswith("_")
+        }
     shared = sorted(set.intersection(*public.values()))
     if len(shared) != 1:
         what = f"the functions {', '.join(shared)}" if shared else "no public function"
@@ -175,7 +186,9 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
             file=folder,
             hint="name them under 'variants:' in the ticket's Remediation block",
         )
-    return {file.stem: FunctionPath(f"{folder}/{file.name}", shared[0]) for file in files}
+    return {
+        file.stem: FunctionPath(f"{folder}/{file.name}", shared[0]) for file in files
+    }
 
 
 def code_of(path: FunctionPath, root: Path) -> tuple[str, str]:
@@ -193,16 +206,28 @@ def code_of(path: FunctionPath, root: Path) -> tuple[str, str]:
 
 def find_function(
     path: FunctionPath, root: Path
-) -> tuple[ast.Module | None, list[ast.stmt], ast.FunctionDef | ast.AsyncFunctionDef | None]:
+) -> tuple[
+    ast.Module | None, list[ast.stmt], ast.FunctionDef | ast.AsyncFunctionDef | None
+]:
     """The file of a function without docstrings, the body that the function stands in, and the function."""
     is_file = path.module.endswith(".py")
-    files = [root / place for place in ([path.module] if is_file else places_of(path.module))]
-    tree = next((found for file in reversed(files) if (found := parse_code(file))), None)
+    files = [
+        root / place for place in ([path.module] if is_file else places_of(path.module))
+    ]
+    tree = next(
+        (found for file in reversed(files) if (found := parse_code(file))), None
+    )
     body, scope = list[ast.stmt](), cast("Any", tree)
     for name in path.function.split("."):
         body = getattr(scope, "body", [])
-        scope = next((each for each in body if getattr(each, "name", None) == name), None)
-    return tree, body, scope if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        scope = next(
+            (each for each in body if getattr(each, "name", None) == name), None
+        )
+    return (
+        tree,
+        body,
+        scope if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) else None,
+    )
 
 
 def parse_code(file: Path) -> ast.Module | None:
@@ -210,14 +235,19 @@ def parse_code(file: Path) -> ast.Module | None:
     tree = parse_file(file)
     for node in ast.walk(tree) if tree else ():
         documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+        if (
+            isinstance(node, documented)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             del node.body[0]
     return tree
 
 
 def belongs_to(root: Path, file: Path) -> bool:
     """Return True for a file of the repository that is part neither of this tool nor of an environment."""
-    if not file.is_relative_to(root) or any(file.is_relative_to(package) for package in TOOL):
+    if not file.is_relative_to(root) or any(
+        file.is_relative_to(package) for package in TOOL
+    ):
         return False
     return INSTALLED.isdisjoint(file.relative_to(root).parts)
 
@@ -228,7 +258,9 @@ def portable(file: str, root: Path) -> str:
     if belongs_to(root, path):
         return path.relative_to(root).as_posix()
     # The longest entry gives the name by which the file is imported.
-    entries = [Path(entry) for entry in sys.path if entry and path.is_relative_to(entry)]
+    entries = [
+        Path(entry) for entry in sys.path if entry and path.is_relative_to(entry)
+    ]
     longest = max(entries, key=lambda entry: len(entry.parts), default=path.parent)
     return path.relative_to(longest).as_posix()
 
@@ -246,10 +278,17 @@ def place(error: BaseException, *roots: Path) -> str:
     The repository may have several roots: its work tree, and its files at a revision.
     """
     # A syntax error has no frame in the file that it is about.
-    frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    frames = [
+        (frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)
+    ]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno or 1))
-    ours = [(root, file, line) for file, line in frames for root in roots if belongs_to(root, Path(file))]
+    ours = [
+        (root, file, line)
+        for file, line in frames
+        for root in roots
+        if belongs_to(root, Path(file))
+    ]
     root, file, line = ours[-1] if ours else (Path(), "", 0)
     return f"{portable(file, root)}:{line}" if ours else ""
 

@@ -34,7 +34,9 @@ class Point(Mapping[str, int]):
         try:
             return self._variables[name]
         except KeyError:
-            raise AttributeError(f"this point has no variable {name!r}; it has {', '.join(self)}") from None
+            raise AttributeError(
+                f"this point has no variable {name!r}; it has {', '.join(self)}"
+            ) from None
 
     def __getitem__(self, name: str) -> int:
         return self._variables[name]
@@ -96,7 +98,11 @@ class StandIn:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A stand-in again, or the function to decorate."""
-        return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else StandIn()
+        return (
+            args[0]
+            if len(args) == 1 and not kwargs and callable(args[0])
+            else StandIn()
+        )
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         """The real base of a class that derives from this; each is a new one, since bases must differ."""
@@ -143,11 +149,18 @@ class StandInFinder(MetaPathFinder, Loader):
     packages: ClassVar[set[str]] = set()
 
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """A stub for a package of ours, or for what is in one."""
         del path, target
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in self.packages else None
+        return (
+            ModuleSpec(name, self, is_package=True)
+            if name.partition(".")[0] in self.packages
+            else None
+        )
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """An empty stub."""
@@ -169,10 +182,16 @@ def stub_imports(*packages: str, missing_only: bool = True) -> None:
     Raises:
         RuntimeError: A package that is to be replaced has been imported before.
     """
-    wanted = [name for name in packages if not (missing_only and importlib.util.find_spec(name))]
+    wanted = [
+        name
+        for name in packages
+        if not (missing_only and importlib.util.find_spec(name))
+    ]
     for name in wanted:
         if name in sys.modules and not isinstance(sys.modules[name], StandInModule):
-            raise RuntimeError(f"{name} has been imported before it was stubbed: call stub_imports first")
+            raise RuntimeError(
+                f"{name} has been imported before it was stubbed: call stub_imports first"
+            )
     FINDER.packages.update(wanted)
     if FINDER not in sys.meta_path:
         sys.meta_path.insert(0, FINDER)

@@ -16,7 +16,8 @@ def json_schema() -> dict[str, Any]:
     """The schema of all records, as ``model_dump(mode="json")`` has them: documents, evidence, problems."""
     records = (Ticket, ImplementationReview, Verification, Evidence, Problem)
     references, schema = models_json_schema(
-        [(record, "serialization") for record in records], title="Records of finding tickets"
+        [(record, "serialization") for record in records],
+        title="Records of finding tickets",
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

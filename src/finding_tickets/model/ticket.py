@@ -72,7 +72,9 @@ class Problem(Record):
     @property
     def as_error(self) -> BadDataError:
         """The error to raise where nothing can be done about it."""
-        return BadDataError(self.message, file=self.file, line=self.line, hint=self.hint)
+        return BadDataError(
+            self.message, file=self.file, line=self.line, hint=self.hint
+        )
 
     @property
     def said(self) -> str:
@@ -130,7 +132,9 @@ class Review(Text):
     @property
     def words(self) -> str | None:
         """The evaluation and the remarks, in paragraphs; None where there is neither."""
-        pieces = [text.raw for text in (self.evaluation, *self.remarks) if text and text.raw]
+        pieces = [
+            text.raw for text in (self.evaluation, *self.remarks) if text and text.raw
+        ]
         return "\n\n".join(pieces) if pieces else None
 
 
@@ -329,7 +333,9 @@ class Answer(Record):
     @model_validator(mode="after")
     def _answers(self) -> Answer:
         if not (self.claims or self.why):
-            raise PydanticCustomError("answer", "an answer names claims, or why there are none")
+            raise PydanticCustomError(
+                "answer", "an answer names claims, or why there are none"
+            )
         return self
 
 
@@ -367,7 +373,11 @@ class Remediation(Record):
     @property
     def claim_names(self) -> frozenset[str]:
         """Return the names for answers: claims, metrics with several values, and an equal result."""
-        names = {name for each in self.claims for name in (each.id, f"{each.variant}.{each.metric}")}
+        names = {
+            name
+            for each in self.claims
+            for name in (each.id, f"{each.variant}.{each.metric}")
+        }
         # A test says by itself what is right.
         if self.run and self.run.kind != "test":
             names.add(OUTCOME)
@@ -381,7 +391,10 @@ class Remediation(Record):
     def answer_to(self, item: str) -> Answer | None:
         """The answer to an item of the checklist, compared without case, markup and punctuation."""
         wanted = squeeze(item)
-        return next((answer for answer in self.checklist if squeeze(answer.item) == wanted), None)
+        return next(
+            (answer for answer in self.checklist if squeeze(answer.item) == wanted),
+            None,
+        )
 
 
 class Ticket(Record):

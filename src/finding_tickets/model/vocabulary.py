@@ -32,7 +32,9 @@ class Status(StrEnum):
     INVALID = "invalid"
 
 
-UNSETTLED = frozenset({Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW})
+UNSETTLED = frozenset(
+    {Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW}
+)
 
 
 class Outcome(StrEnum):
@@ -152,7 +154,11 @@ class Spelled(dict[str, tuple[str, ...]]):
     @cached_property
     def spellings(self) -> list[tuple[str, str]]:
         """Every spelling, the word itself first, with its word."""
-        return [(squeeze(each), word) for word, others in self.items() for each in (word, *others)]
+        return [
+            (squeeze(each), word)
+            for word, others in self.items()
+            for each in (word, *others)
+        ]
 
     @cached_property
     def by_spelling(self) -> dict[str, str]:
@@ -200,7 +206,14 @@ _FOLDERS: Words = {
     "none": (),
     **{outcome.value: () for outcome in Outcome},
     **{str(status): spellings for status, spellings in _SPELLINGS[Status].items()},
-    Status.OPEN.value: (*_SPELLINGS[Status][Status.OPEN], "todo", "backlog", "inbox", "active", "unresolved"),
+    Status.OPEN.value: (
+        *_SPELLINGS[Status][Status.OPEN],
+        "todo",
+        "backlog",
+        "inbox",
+        "active",
+        "unresolved",
+    ),
     Outcome.NOT_A_BUG.value: ("not a bug", "false positive", "false positives"),
     Outcome.DUPLICATE.value: ("duplicates",),
 }
@@ -208,7 +221,9 @@ _FOLDERS: Words = {
 
 # The words of each enumeration, with the spellings that every register knows.
 _WORDS = {
-    words: Spelled({word.value: _SPELLINGS.get(words, {}).get(word, ()) for word in words})
+    words: Spelled(
+        {word.value: _SPELLINGS.get(words, {}).get(word, ()) for word in words}
+    )
     for words in (Severity, Status, Outcome, Opinion)
 }
 
@@ -254,7 +269,9 @@ _SUGGESTED = {
 }
 # What words may mean that the vocabulary lacks: proposed to a register that has them, never assumed.
 SUGGESTED: Mapping[str, Words] = {
-    key: Spelled({word: tuple(spellings.split(", ")) for word, spellings in words.items()})
+    key: Spelled(
+        {word: tuple(spellings.split(", ")) for word, spellings in words.items()}
+    )
     for key, words in _SUGGESTED.items()
 }
 

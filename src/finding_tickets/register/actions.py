@@ -11,16 +11,44 @@ from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
 from finding_tickets.claims.language import suggest
-from finding_tickets.documents.edits import add_section, name_duplicate, row_of, set_row, spellings, tick
+from finding_tickets.documents.edits import (
+    add_section,
+    name_duplicate,
+    row_of,
+    set_row,
+    spellings,
+    tick,
+)
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, Page, read_page
-from finding_tickets.documents.remediation import Entries, YamlText, add_entries, read_sidecar, yaml_blocks
+from finding_tickets.documents.remediation import (
+    Entries,
+    YamlText,
+    add_entries,
+    read_sidecar,
+    yaml_blocks,
+)
 from finding_tickets.documents.sections import SectionKind
 from finding_tickets.documents.source import Source, Splice, Splices, plain, spliced
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import FileEdit
-from finding_tickets.model.ticket import Problem, Record, Remediation, Span, Text, Ticket
-from finding_tickets.model.vocabulary import Level, Relationship, Status, Vocabulary, Words, squeeze, word_for
+from finding_tickets.model.ticket import (
+    Problem,
+    Record,
+    Remediation,
+    Span,
+    Text,
+    Ticket,
+)
+from finding_tickets.model.vocabulary import (
+    Level,
+    Relationship,
+    Status,
+    Vocabulary,
+    Words,
+    squeeze,
+    word_for,
+)
 from finding_tickets.register.disposition import check_transition, status_of
 from finding_tickets.register.entries import Entry
 
@@ -37,7 +65,9 @@ class DocumentEdit:
         BadDataError: The bytes hold no document.
     """
 
-    def __init__(self, data: bytes, path: str, vocabulary: Vocabulary, today: date) -> None:
+    def __init__(
+        self, data: bytes, path: str, vocabulary: Vocabulary, today: date
+    ) -> None:
         self.path, self.vocabulary, self.today = path, vocabulary, today
         self.labels: set[str] = set()
         page, problems = read_page(data, path, vocabulary)
@@ -98,7 +128,11 @@ def differences(
     # A row that was empty, or is empty now, is read from on one side alone.
     expected = {*fields, *_read_from(before, labels), *_read_from(after, labels)}
     old, new = _fields(before, labels), _fields(after, labels)
-    return [name for name in {**old, **new} if name not in expected and old.get(name) != new.get(name)]
+    return [
+        name
+        for name in {**old, **new}
+        if name not in expected and old.get(name) != new.get(name)
+    ]
 
 
 def touched(document: Document, start: int, end: int) -> Iterator[str]:
@@ -120,15 +154,27 @@ def _fields(document: Document, labels: Collection[str]) -> dict[str, Any]:
     The metadata is compared row by row, without ``labels``. Of the sections only the titles count: their
     texts are the bytes of the file, which a change keeps or replaces.
     """
-    rows = {label: text.raw for label, text in document.metadata.items() if squeeze(label) not in labels}
-    set_at = [text.span.start for label, text in document.metadata.items() if squeeze(label) in labels]
+    rows = {
+        label: text.raw
+        for label, text in document.metadata.items()
+        if squeeze(label) not in labels
+    }
+    set_at = [
+        text.span.start
+        for label, text in document.metadata.items()
+        if squeeze(label) in labels
+    ]
     # A heading may be the row that is changed: ``## Severity: High``.
     titles = [
         (section.level, section.title)
         for section in document.sections
         if not any(section.heading.start <= at < section.heading.end for at in set_at)
     ]
-    fields = {name: _meaning(value) for name, value in document if name not in {"metadata", "sections"}}
+    fields = {
+        name: _meaning(value)
+        for name, value in document
+        if name not in {"metadata", "sections"}
+    }
     return {**fields, "other metadata": rows, TITLES: titles}
 
 
@@ -174,7 +220,9 @@ def as_step(change: Callable[Concatenate[DocumentEdit, P], None]) -> Callable[P,
 class MetadataKey:
     """A row of the metadata."""
 
-    labels: tuple[str, ...]  # what the row may be called; a new one is called by the first
+    labels: tuple[
+        str, ...
+    ]  # what the row may be called; a new one is called by the first
     field: str = ""  # of the ticket, which is read from it, if one is
     check: Check = lambda value, _: value  # which values there are
     several: bool = False  # whether it may have several values
@@ -206,11 +254,17 @@ def _day(value: str, _: Vocabulary) -> str:
 
 # The rows that the tool gives a meaning.
 KEYS: Mapping[str, MetadataKey] = {
-    "severity": MetadataKey(ROWS["Severity"], "severity", partial(_word, words="severities"), required=True),
-    "status": MetadataKey(ROWS["Status"], "status", partial(_word, words="statuses"), required=True),
+    "severity": MetadataKey(
+        ROWS["Severity"], "severity", partial(_word, words="severities"), required=True
+    ),
+    "status": MetadataKey(
+        ROWS["Status"], "status", partial(_word, words="statuses"), required=True
+    ),
     "batch": MetadataKey(("Batch",), "batch", _number),
     "agent": MetadataKey(("Agent",), "agent", partial(_word, words="agents")),
-    "domain": MetadataKey(("Domain",), "domains", partial(_word, words="domains"), several=True),
+    "domain": MetadataKey(
+        ("Domain",), "domains", partial(_word, words="domains"), several=True
+    ),
     "assignee": MetadataKey(ROWS["Assignee"], "assignee"),
     "created": MetadataKey(("Created", "Date Discovered", "Date"), "created", _day),
     "updated": MetadataKey(ROWS["Updated"], "updated", _day),
@@ -234,7 +288,9 @@ def edit_of(row: Entry, vocabulary: Vocabulary, today: date, *steps: Step) -> Fi
             error.file = error.file or row.path
             raise
         updated = KEYS["updated"]
-        is_dated = row_of(edit.page, updated.labels) and edit.labels.isdisjoint(map(squeeze, updated.labels))
+        is_dated = row_of(edit.page, updated.labels) and edit.labels.isdisjoint(
+            map(squeeze, updated.labels)
+        )
         if edit.page.data != data and is_dated:
             write_row(edit, updated, [today.isoformat()])
         return edit.page.data
@@ -273,12 +329,18 @@ def set_key(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
     if all(sign for sign, _ in texts):
         stated = getattr(edit.document, key.field, ())
         # Of a list in front matter, the items.
-        pieces = _SEPARATORS.split(plain(re.sub(r"(?m)^\[|\]$|^[ \t]*- ", ",", raw) if is_list else raw))
-        there = [each.value for each in stated] or [each.strip("\"' \t\r\n") for each in pieces]
+        pieces = _SEPARATORS.split(
+            plain(re.sub(r"(?m)^\[|\]$|^[ \t]*- ", ",", raw) if is_list else raw)
+        )
+        there = [each.value for each in stated] or [
+            each.strip("\"' \t\r\n") for each in pieces
+        ]
         kept = dict.fromkeys(filter(None, there))
     for sign, text in texts:
         if sign == "-" and text not in kept:
-            raise UsageError(f"{known} has no {text!r}", hint=f"it has {', '.join(kept) or 'none'}")
+            raise UsageError(
+                f"{known} has no {text!r}", hint=f"it has {', '.join(kept) or 'none'}"
+            )
         kept |= {text: None} if text else {}
         if sign == "-":
             del kept[text]
@@ -292,9 +354,14 @@ def set_key(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
     try:
         values = [key.check(value, edit.vocabulary) for value in values]
     except ValueError as error:
-        raise UsageError(f"{known} cannot be {', '.join(values)!r}", hint=f"it is {error}") from None
+        raise UsageError(
+            f"{known} cannot be {', '.join(values)!r}", hint=f"it is {error}"
+        ) from None
     if key.field == "status":
-        current, wanted = status_of(edit.document), word_for(values[0], edit.vocabulary.statuses)
+        current, wanted = (
+            status_of(edit.document),
+            word_for(values[0], edit.vocabulary.statuses),
+        )
         # Setting it to what it is changes at most how it is spelt.
         if current != wanted:
             check_transition(current, "set", Status(wanted or ""))
@@ -307,16 +374,26 @@ def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
         raise UsageError("a title is one text, and not empty")
     (wanted,), title = given, edit.document.title
     # The markup around a title goes with it; where there is some within it, the whole heading does.
-    found = re.fullmatch(rf"(.*?)(?:[`*]+ ?)?{re.escape(title.value)}(?: ?[`*]+)?", title.raw, re.DOTALL)
+    found = re.fullmatch(
+        rf"(.*?)(?:[`*]+ ?)?{re.escape(title.value)}(?: ?[`*]+)?", title.raw, re.DOTALL
+    )
     start = title.span.start + (len(found[1].encode()) if found else 0)
     written = spellings([wanted], "", cell=False)
-    tries: list[Splices] = [[Splice(start, title.span.end, text.encode())] for text in written]
+    tries: list[Splices] = [
+        [Splice(start, title.span.end, text.encode())] for text in written
+    ]
     # A heading that only says what kind of document it is has its title in a row.
     if not found and row_of(edit.page, ["Title"]):
         tries = []
     if title.value != wanted:
         ways = chain(tries, set_row(edit.page, ["Title"], [wanted]))
-        edit.change("the title", ways, lambda each: each.title.value == wanted, [TITLE, TITLES], [TITLE])
+        edit.change(
+            "the title",
+            ways,
+            lambda each: each.title.value == wanted,
+            [TITLE, TITLES],
+            [TITLE],
+        )
 
 
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
@@ -324,7 +401,9 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
     labels = set(map(squeeze, key.labels))
     # Two names of one row: neither value may win silently.
     if labels & edit.labels:
-        raise UsageError(f"{key.labels[0]} is set twice", hint="make the changes one by one")
+        raise UsageError(
+            f"{key.labels[0]} is set twice", hint="make the changes one by one"
+        )
     edit.labels |= labels
     expected = partial(_reads, key=key, values=values, vocabulary=edit.vocabulary)
     # Nothing to do is no change: Updated keeps its date, too.
@@ -343,11 +422,15 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
 def add_duplicate(edit: DocumentEdit, other: str) -> None:
     """Name another ticket among the related findings, as a duplicate."""
     if not isinstance(edit.document, Ticket):
-        raise UsageError(f"{edit.document.id.value} is a review, which has no list of related findings")
+        raise UsageError(
+            f"{edit.document.id.value} is a review, which has no list of related findings"
+        )
     before = _relations(edit.document)
     if (other, Relationship.DUPLICATE) in before:
         return
-    named = {each for each in before if each[0] != other} | {(other, Relationship.DUPLICATE)}
+    named = {each for each in before if each[0] != other} | {
+        (other, Relationship.DUPLICATE)
+    }
     # A row may go on to say that they are related, whatever else is said below it.
     ways = (named, named | before, named | {(other, Relationship.RELATED)})
     tries = name_duplicate(edit.page, edit.document.related, other)
@@ -362,9 +445,17 @@ def tick_items(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
     for number in numbers:
         if not 1 <= number <= len(items):
             hint = f"it has {len(items)}" if items else "it has no checklist"
-            raise UsageError(f"{edit.document.id.value} has no item {number}", hint=hint)
-    wanted = [done if number in numbers else item.done for number, item in enumerate(items, 1)]
-    changed = [item for item, is_done in zip(items, wanted, strict=True) if item.done is not is_done]
+            raise UsageError(
+                f"{edit.document.id.value} has no item {number}", hint=hint
+            )
+    wanted = [
+        done if number in numbers else item.done for number, item in enumerate(items, 1)
+    ]
+    changed = [
+        item
+        for item, is_done in zip(items, wanted, strict=True)
+        if item.done is not is_done
+    ]
     if not changed:
         return
     splices = [tick(edit.page, item, done) for item in changed]
@@ -391,8 +482,15 @@ def add_to_remediation(edit: DocumentEdit, entries: Entries) -> None:
     if before is None or len(parts) != 1:
         raise BadDataError("has no Remediation section of its own", file=edit.path)
     (block,), source = yaml_blocks(parts[0]), parts[0].source
-    splices = add_entries(YamlText(source, block.code, source.line(block.first)), entries)
-    edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
+    splices = add_entries(
+        YamlText(source, block.code, source.line(block.first)), entries
+    )
+    edit.change(
+        "the fix",
+        [splices],
+        lambda now: _extends(before, now.remediation, entries),
+        ["remediation"],
+    )
 
 
 @as_step
@@ -404,7 +502,12 @@ def add_remediation(edit: DocumentEdit, yaml: str) -> None:
     """
     lines = ["```yaml", *yaml.split("\n"), "```"]
     tries = add_section(edit.page, "Remediation", lines, [SectionKind.APPENDIX])
-    edit.change("the run", tries, lambda now: now.remediation is not None, ["remediation", TITLES])
+    edit.change(
+        "the run",
+        tries,
+        lambda now: now.remediation is not None,
+        ["remediation", TITLES],
+    )
 
 
 def add_to_sidecar(path: str, entries: Entries) -> FileEdit:
@@ -414,9 +517,14 @@ def add_to_sidecar(path: str, entries: Entries) -> FileEdit:
         source = Source(path, data, Vocabulary())
         splices = add_entries(YamlText(source, data.decode("utf-8-sig"), 1), entries)
         new = spliced(data, splices)
-        (before, _), (after, problems) = read_sidecar(data, path), read_sidecar(new, path)
+        (before, _), (after, problems) = (
+            read_sidecar(data, path),
+            read_sidecar(new, path),
+        )
         if problems or not _extends(before, after, entries):
-            message = "the fix cannot be written: it would not read back; nothing was changed"
+            message = (
+                "the fix cannot be written: it would not read back; nothing was changed"
+            )
             raise BadDataError(message, file=path, hint="edit the file by hand")
         return new
 
@@ -433,13 +541,20 @@ def _extends(before: Remediation, after: Remediation | None, entries: Entries) -
         for metric, value in values.items()
     }
     refs, known = entries.get("variants", {}), {claim.id for claim in before.claims}
-    own = {"claims": tuple(claim for claim in after.claims if claim.id in known), "variants": before.variants}
+    own = {
+        "claims": tuple(claim for claim in after.claims if claim.id in known),
+        "variants": before.variants,
+    }
     own["moved"] = before.moved
-    kept = after.model_copy(update={**own, "digest": before.digest, "path": before.path})
+    kept = after.model_copy(
+        update={**own, "digest": before.digest, "path": before.path}
+    )
     return (
         _meaning(before) == _meaning(kept)
-        and [*before.moved_as_stated, *entries.get("moved", [])] == after.moved_as_stated
-        and claims == {each.id: each.value for each in after.claims if each.id not in known}
+        and [*before.moved_as_stated, *entries.get("moved", [])]
+        == after.moved_as_stated
+        and claims
+        == {each.id: each.value for each in after.claims if each.id not in known}
         and {name: ref.raw for name, ref in before.variants.items()} | refs
         == {name: ref.raw for name, ref in after.variants.items()}
     )
@@ -461,9 +576,14 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
     """The key that ``name`` means in a document, and its name."""
     wanted = squeeze(name)
     if wanted in _IDS:
-        raise UsageError("an ID stays: files, relations and evidence go by it", hint="make a new ticket")
+        raise UsageError(
+            "an ID stays: files, relations and evidence go by it",
+            hint="make a new ticket",
+        )
     if wanted == "resolution":
-        raise UsageError("the resolution is written by closing", hint="tickets close ID --as ...")
+        raise UsageError(
+            "the resolution is written by closing", hint="tickets close ID --as ..."
+        )
     keys = KEYS if isinstance(document, Ticket) else {}
     present = {squeeze(label): label for label in document.metadata}
     label = present.get(wanted)
@@ -471,7 +591,9 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
         # Beside ``Severity``, a row ``Priority`` is a row of its own.
         labels = [squeeze(each) for each in key.labels]
         rows = [each for each in labels if each in present]
-        if wanted == squeeze(known) or (wanted in labels and (not label or [wanted] == rows[:1])):
+        if wanted == squeeze(known) or (
+            wanted in labels and (not label or [wanted] == rows[:1])
+        ):
             return known, key
     if wanted in _LABELS and not label:
         label = next((present[name] for name in present if name in _LABELS), None)
@@ -479,12 +601,21 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
         return label, MetadataKey((label,), several=wanted in _LABELS)
     if wanted in _LABELS and keys:
         return "domain", KEYS["domain"]
-    rows = [label.lower() for label in document.metadata if squeeze(label) not in {*_IDS, "resolution"}]
+    rows = [
+        label.lower()
+        for label in document.metadata
+        if squeeze(label) not in {*_IDS, "resolution"}
+    ]
     settable = list(dict.fromkeys([TITLE, *keys, *rows]))
-    raise UsageError(f"{name!r} is no key of {document.id.value}", hint=suggest(name.lower(), settable))
+    raise UsageError(
+        f"{name!r} is no key of {document.id.value}",
+        hint=suggest(name.lower(), settable),
+    )
 
 
-def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabulary: Vocabulary) -> bool:
+def _reads(
+    document: Document, key: MetadataKey, values: Sequence[str], vocabulary: Vocabulary
+) -> bool:
     """Return True if the row of a key and the field that is read from it have these values."""
     stated = getattr(document, key.field, None)
     # How the values are separated is up to the document, so that only what was read of them counts.
@@ -501,8 +632,14 @@ def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabula
         return False
     if not values or not hasattr(document, key.field):
         return stated is None
-    words = {"severity": vocabulary.severities, "status": vocabulary.statuses}.get(key.field, {})
-    meant = int(values[0]) if key.field == "batch" else word_for(values[0], words) or values[0]
+    words = {"severity": vocabulary.severities, "status": vocabulary.statuses}.get(
+        key.field, {}
+    )
+    meant = (
+        int(values[0])
+        if key.field == "batch"
+        else word_for(values[0], words) or values[0]
+    )
     return stated is not None and stated.value == meant
 
 

@@ -31,7 +31,9 @@ REMOVED_KEYS = {
     "what": "an allowance is about waits",
     "until": "remove the allowance when it ends",
 }
-_HEADER = re.compile(r"\s*\[\[\s*(?:tool\s*\.\s*tickets\s*\.\s*)?budget\s*(\.\s*allow\s*)?\]\]")
+_HEADER = re.compile(
+    r"\s*\[\[\s*(?:tool\s*\.\s*tickets\s*\.\s*)?budget\s*(\.\s*allow\s*)?\]\]"
+)
 
 
 def parse_budgets(tables: Any, text: str, file: str) -> list[Budget]:
@@ -48,7 +50,9 @@ def parse_budgets(tables: Any, text: str, file: str) -> list[Budget]:
         except BadDataError as error:
             raise error.in_file(file, lines[0]) from None
         if any(budget.name == other.name for other in found):
-            raise BadDataError(f"budget {budget.name!r} is there twice", file=file, line=budget.line)
+            raise BadDataError(
+                f"budget {budget.name!r} is there twice", file=file, line=budget.line
+            )
         found.append(budget)
     return found
 
@@ -59,26 +63,34 @@ def _parse_budget(table: Any, lines: Sequence[int]) -> Budget:
     lines = [*lines, *([lines[0]] * len(tables))]
     for each, line in zip([table, *tables], lines, strict=False):
         for name in REMOVED_KEYS.keys() & set(each):
-            raise BadDataError(f"the key {name!r} is gone", line=line, hint=REMOVED_KEYS[name])
+            raise BadDataError(
+                f"the key {name!r} is gone", line=line, hint=REMOVED_KEYS[name]
+            )
     try:
         budget = msgspec.convert(table, Budget)
         parse_command(budget.run, budget.sweep)
     except msgspec.ValidationError as error:
         match = re.search(r"allow\[(\d+)\]", str(error))
         line = lines[int(match[1]) + 1] if match else lines[0]
-        raise BadDataError(f"budget: {error}", line=line, hint="see docs/budgets.md") from None
+        raise BadDataError(
+            f"budget: {error}", line=line, hint="see docs/budgets.md"
+        ) from None
     except WrongCommandError as error:
         raise BadDataError(error.message, hint=error.hint) from None
     if len(budget.points) > MOST_POINTS:
         raise BadDataError(f"sweep: it has more than {MOST_POINTS} points")
     for metric in budget.max:
         if metric not in COUNTS:
-            raise BadDataError(f"max: there is no metric {metric}", hint=suggest(metric, COUNTS))
+            raise BadDataError(
+                f"max: there is no metric {metric}", hint=suggest(metric, COUNTS)
+            )
     _check_laws(budget.max.values(), budget, lines[0])
     allow = []
     for allowance, line in zip(budget.allow, lines[1:], strict=False):
         if not inside_repository(allowance.file):
-            raise BadDataError(f"file: {allowance.file} leaves the repository", line=line)
+            raise BadDataError(
+                f"file: {allowance.file} leaves the repository", line=line
+            )
         if allowance.law is not None:
             _check_laws([allowance.law], budget, line)
         allow.append(msgspec.structs.replace(allowance, line=line))
@@ -95,7 +107,9 @@ def _check_laws(laws: Iterable[Law], budget: Budget, line: int) -> None:
             check_variables(expression, known)
             least = min(evaluate(expression, {**at, CALLS: 1}) for at in budget.points)
         except ExpressionError as error:
-            raise BadDataError(f"{law}: {error.message}", line=line, hint=error.hint) from None
+            raise BadDataError(
+                f"{law}: {error.message}", line=line, hint=error.hint
+            ) from None
         if least < 0:
             raise BadDataError(f"{law}: is below 0", line=line)
 

@@ -37,7 +37,9 @@ _WORDS = {
     Outcome.DUPLICATE: "Duplicate",
 }
 _RESOLUTION = MetadataKey(("Resolution",))
-_FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
+_FIELDS = frozenset(
+    {"outcome", "resolution", "closed", "evidence", "corrections", TITLES}
+)
 _CLOSED = "Resolution"
 _BEFORE = (SectionKind.REMEDIATION, SectionKind.APPENDIX)
 # The variants on whose claims a verdict rests.
@@ -52,12 +54,17 @@ class Closing:
     today: date  # the day that the record names
     reason: str = ""  # in a sentence
     original: str | None = None  # the ID of the ticket that this one is a duplicate of
-    forced: bool = False  # whether it is closed as fixed although no measurement shows that
+    forced: bool = (
+        False  # whether it is closed as fixed although no measurement shows that
+    )
 
     def record(self, verdict: Verdict | None) -> list[str]:
         """Return the lines of the section Resolution; ``verdict`` is given for a ticket closed as fixed."""
         original = f" of `{self.original}`" if self.original else ""
-        lines = [f"**Status:** {_WORDS[self.outcome]}{original}", f"**Closed:** {self.today.isoformat()}"]
+        lines = [
+            f"**Status:** {_WORDS[self.outcome]}{original}",
+            f"**Closed:** {self.today.isoformat()}",
+        ]
         if verdict is Verdict.VERIFIED:
             lines.append(f"**Measured:** {verdict}")
         elif self.forced:
@@ -67,7 +74,10 @@ class Closing:
 
 @as_step
 def close_ticket(
-    edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document], Verdict], root: Path
+    edit: DocumentEdit,
+    wanted: Closing,
+    verdict_of: Callable[[Document], Verdict],
+    root: Path,
 ) -> None:
     """Close a ticket of the register at ``root``; its remediation may be in a separate file.
 
@@ -105,7 +115,9 @@ def close_ticket(
     expected = partial(_is_recorded, outcome=wanted.outcome, title=_CLOSED, text=closed)
     # What these sections say may be read no more.
     old = [touched(edit.document, part.start, part.end) for part in resolutions]
-    edit.change(f"the resolution {wanted.outcome}", tries, expected, _FIELDS.union(*old))
+    edit.change(
+        f"the resolution {wanted.outcome}", tries, expected, _FIELDS.union(*old)
+    )
 
 
 def _with_sidecar(root: Path, ticket: Ticket) -> Ticket:
@@ -133,30 +145,49 @@ def original_of(duplicate: Entry, original: Entry) -> Entry:
 
 def _ticket(edit: DocumentEdit) -> Ticket:
     if not isinstance(edit.document, Ticket):
-        raise UsageError(f"{edit.document.id.value} is a review, which is neither open nor closed")
+        raise UsageError(
+            f"{edit.document.id.value} is a review, which is neither open nor closed"
+        )
     return edit.document
 
 
 def _answered_items(ticket: Document) -> list[int]:
     """The items, from 1, that claims answer on which the verdict rests; the others are for people."""
     block = ticket.remediation
-    answers = [block.answer_to(item.text) if block else None for item in ticket.checklist]
-    known = {name for name in block.claim_names if name.startswith(_DECIDING)} if block else set()
+    answers = [
+        block.answer_to(item.text) if block else None for item in ticket.checklist
+    ]
+    known = (
+        {name for name in block.claim_names if name.startswith(_DECIDING)}
+        if block
+        else set()
+    )
     if block and block.differs:
         # What was compared is equal; that the rest may differ is for people.
         known.discard(OUTCOME)
-    return [at for at, each in enumerate(answers, 1) if each and each.claims and known >= {*each.claims}]
+    return [
+        at
+        for at, each in enumerate(answers, 1)
+        if each and each.claims and known >= {*each.claims}
+    ]
 
 
 def _resolutions(edit: DocumentEdit) -> list[DocumentPart]:
     """The sections that say how the ticket was resolved; its title is not one, whatever it says."""
     title = edit.document.title.span.start
-    below = [part for part in edit.page.parts if part.heading and not part.start <= title < part.heading.end]
+    below = [
+        part
+        for part in edit.page.parts
+        if part.heading and not part.start <= title < part.heading.end
+    ]
     return [part for part in below if part.kind is SectionKind.RESOLUTION]
 
 
 def _ways_to_record(
-    edit: DocumentEdit, resolutions: Sequence[DocumentPart], lines: Sequence[str], is_outdated: bool
+    edit: DocumentEdit,
+    resolutions: Sequence[DocumentPart],
+    lines: Sequence[str],
+    is_outdated: bool,
 ) -> Iterator[Splices]:
     """Yield ways to record how the ticket was closed, given its existing resolutions."""
     # A section that people began is continued, where nothing in it is of the past.
@@ -169,7 +200,13 @@ def _ways_to_record(
             yield [*marked, *added]
 
 
-def _is_recorded(document: Document, outcome: Outcome | None, title: str, text: str) -> bool:
+def _is_recorded(
+    document: Document, outcome: Outcome | None, title: str, text: str
+) -> bool:
     """Return True if a document has this outcome, and a section of this title that says so."""
-    titled = (each.body.raw for each in document.sections if each.title.casefold() == title.casefold())
+    titled = (
+        each.body.raw
+        for each in document.sections
+        if each.title.casefold() == title.casefold()
+    )
     return outcome_of(document) is outcome and any(text in body for body in titled)

@@ -33,7 +33,9 @@ class Config:
     """The configuration of a register, as docs/configuration.md explains; paths are relative to its root."""
 
     tickets: tuple[str, ...] = ("tickets",)
-    exclude: tuple[str, ...] = ()  # patterns of paths below them, or of names, that are no documents
+    exclude: tuple[
+        str, ...
+    ] = ()  # patterns of paths below them, or of names, that are no documents
     evidence: str = "evidence"
     templates: str = "templates"
     meter: str = "simulated"
@@ -55,7 +57,9 @@ class Config:
 
     def is_linted(self, rule: str) -> bool:
         """Return whether lint checks a rule, unless its options say otherwise."""
-        return (self.lint_select is None or rule in self.lint_select) and rule not in self.lint_ignore
+        return (
+            self.lint_select is None or rule in self.lint_select
+        ) and rule not in self.lint_ignore
 
 
 def read_config(root: Path) -> Config:
@@ -78,11 +82,17 @@ def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
     # Where a link leads can change while the text stays, so this is checked each time.
     inside = os.path.realpath(root)
     folders = {"evidence": [config.evidence], "templates": [config.templates]}
-    for key, paths in {**folders, **({"tickets": config.tickets} if name else {})}.items():
+    for key, paths in {
+        **folders,
+        **({"tickets": config.tickets} if name else {}),
+    }.items():
         for path in paths:
             # Unlike Path.resolve, realpath does not fail where links lead in a circle.
             if not Path(os.path.realpath(root / path)).is_relative_to(inside):
-                raise BadDataError(f"{key}: {path} leaves the repository", file=str(root / (name or path)))
+                raise BadDataError(
+                    f"{key}: {path} leaves the repository",
+                    file=str(root / (name or path)),
+                )
     return config
 
 
@@ -92,13 +102,16 @@ def config_file_of(root: Path) -> str | None:
     if os.path.isfile(root / CONFIG_FILE):  # noqa: PTH113
         return CONFIG_FILE
     project = root / PROJECT_FILE
-    has_table = os.path.isfile(project) and _config(project, _content(project)) is not None  # noqa: PTH113
-    return PROJECT_FILE if has_table else None
+    if not os.path.isfile(project):  # noqa: PTH113
+        return None
+    return None if _config(project, _content(project)) is None else PROJECT_FILE
 
 
 def is_repository(folder: Path) -> bool:
     """Return whether ``folder`` is configured for a register or has a folder of tickets."""
-    return os.path.isdir(folder / Config.tickets[0]) or config_file_of(folder) is not None  # noqa: PTH112
+    if os.path.isdir(folder / Config.tickets[0]):  # noqa: PTH112
+        return True
+    return config_file_of(folder) is not None
 
 
 def find_root(root: Path | None = None) -> Path:
@@ -120,7 +133,9 @@ def find_root(root: Path | None = None) -> Path:
 def checked_root(root: Path) -> Path:
     """Return a root that the user names. Raise ``UsageError`` if it is not a folder."""
     if not root.is_dir():
-        raise UsageError(f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}")
+        raise UsageError(
+            f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}"
+        )
     return root.resolve()
 
 
@@ -167,6 +182,8 @@ def _config(path: Path, content: bytes) -> Config | None:
             pass
     from finding_tickets.register.config_table import parse_config
 
-    kept = msgspec.json.encode(parse_config(path, content, is_project=path.name == PROJECT_FILE))
+    kept = msgspec.json.encode(
+        parse_config(path, content, is_project=path.name == PROJECT_FILE)
+    )
     write_entry(_CACHE, name, kept, _KEEP)
     return msgspec.json.decode(kept, type=Config | None)

@@ -58,8 +58,13 @@ def key(must_be: str) -> Any:
 
 def _path(value: str) -> str:
     parts = value.split("/")
-    if not value.isprintable() or max(len(part.encode()) for part in parts) > LONGEST_NAME:
-        raise ValueError(f"must be a path that can be printed, with no long names, not {value[:80]!r}")
+    if (
+        not value.isprintable()
+        or max(len(part.encode()) for part in parts) > LONGEST_NAME
+    ):
+        raise ValueError(
+            f"must be a path that can be printed, with no long names, not {value[:80]!r}"
+        )
     if len(value) > _LONGEST_PATH or ".git" in parts or value.startswith("~"):
         raise ValueError(f"must be a path within the repository, not {value[:80]!r}")
     return value
@@ -130,14 +135,20 @@ class ConfigTable(BaseModel):
             known = getattr(Vocabulary(), name)
             for word in getattr(self, name) or ():
                 if word not in known:
-                    raise ValueError(f"{name}: no such word as {word!r}; the words are {', '.join(known)}")
+                    raise ValueError(
+                        f"{name}: no such word as {word!r}; the words are {', '.join(known)}"
+                    )
         for name in self.labels or ():
             if name not in LABELLED:
-                raise ValueError(f"labels: no such value as {name!r}; there are {', '.join(LABELLED)}")
+                raise ValueError(
+                    f"labels: no such value as {name!r}; there are {', '.join(LABELLED)}"
+                )
         return self
 
 
-def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, Any] | None:
+def parse_config(
+    path: Path, content: bytes, *, is_project: bool
+) -> dict[str, Any] | None:
     """The attributes of the ``Config`` in a file; None for a project's file without a table for the tool.
 
     Raises:
@@ -175,21 +186,32 @@ def extended(words: Mapping[str, Texts], more: Mapping[str, Texts]) -> dict[str,
     """Add spellings to words. One that they give to another word is that one's alone."""
     given = {squeeze(each) for others in more.values() for each in others}
     return {
-        word: (*more.get(word, ()), *(each for each in others if squeeze(each) not in given))
+        word: (
+            *more.get(word, ()),
+            *(each for each in others if squeeze(each) not in given),
+        )
         for word, others in words.items()
     }
 
 
-def _mistake(error: ValidationError, table: Mapping[str, Any], file: str) -> BadDataError:
+def _mistake(
+    error: ValidationError, table: Mapping[str, Any], file: str
+) -> BadDataError:
     """The first mistake in a table, in words of the configuration and not of pydantic."""
     wrong = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     name = str(wrong["loc"][0]) if wrong["loc"] else ""
     known = {name: each.description for name, each in ConfigTable.model_fields.items()}
     if wrong["type"] == "extra_forbidden":
         if name in REMOVED_KEYS:
-            return BadDataError(f"the key {name!r} is gone", file=file, hint=REMOVED_KEYS[name])
-        return BadDataError(f"unknown key {name!r}", file=file, hint=suggest(name, list(known)))
+            return BadDataError(
+                f"the key {name!r} is gone", file=file, hint=REMOVED_KEYS[name]
+            )
+        return BadDataError(
+            f"unknown key {name!r}", file=file, hint=suggest(name, list(known))
+        )
     if wrong["type"] == "value_error":
         why = str(wrong["ctx"]["error"])
         return BadDataError(f"{name}: {why}" if name else why, file=file)
-    return BadDataError(f"{name}: must be {known[name]}, not {table[name]!r}", file=file)
+    return BadDataError(
+        f"{name}: must be {known[name]}, not {table[name]!r}", file=file
+    )

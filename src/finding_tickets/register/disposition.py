@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from finding_tickets.model.ticket import Ticket
 
 DISPOSITIONS = tuple(
-    dict.fromkeys([*(status.value for status in Status), *(outcome.value for outcome in Outcome)])
+    dict.fromkeys(
+        [*(status.value for status in Status), *(outcome.value for outcome in Outcome)]
+    )
 )
 UNDECIDED = "not stated"
 # What a ticket can be closed as, and the status that it has then.
@@ -56,7 +58,9 @@ def disposition(document: Document) -> str:
     return disposed(status_of(document), outcome_of(document))
 
 
-def differ(one: tuple[str | None, str | None], other: tuple[str | None, str | None]) -> bool:
+def differ(
+    one: tuple[str | None, str | None], other: tuple[str | None, str | None]
+) -> bool:
     """Return True if two duplicates, given by status and outcome, ended differently.
 
     They do not where one is closed as the duplicate of the other, or is not understood.
@@ -72,7 +76,9 @@ def differ(one: tuple[str | None, str | None], other: tuple[str | None, str | No
 
 def is_fixed(status: str | None, outcome: str | None) -> bool:
     """Return True for the status fixed, or for a closed ticket with the outcome fixed."""
-    return status == Status.FIXED or (status == Status.CLOSED and outcome == Outcome.FIXED)
+    return status == Status.FIXED or (
+        status == Status.CLOSED and outcome == Outcome.FIXED
+    )
 
 
 def disposed(status: str | None, outcome: str | None) -> str:
@@ -85,16 +91,24 @@ def disposed(status: str | None, outcome: str | None) -> str:
 def disposition_text(row: Entry) -> str:
     """Status and outcome of a row, and whether one is its folder's: ``closed · fixed (by its folder)``."""
     # A ticket may be resolved by the word that is its status.
-    words = " · ".join(word for word in dict.fromkeys((row.status, row.outcome)) if word)
+    words = " · ".join(
+        word for word in dict.fromkeys((row.status, row.outcome)) if word
+    )
     return f"{words} (by its folder)" if row.filed else words
 
 
-def contradicted_folder(ticket: Ticket, vocabulary: Vocabulary) -> tuple[str, str] | None:
+def contradicted_folder(
+    ticket: Ticket, vocabulary: Vocabulary
+) -> tuple[str, str] | None:
     """Return the status of a ticket and the folder that contradicts it; None if they agree.
 
     What was not fixed may be told apart as invalid or not: the folder of either will do.
     """
-    filed, status, outcome = vocabulary.folder_of(ticket.path), status_of(ticket), outcome_of(ticket)
+    filed, status, outcome = (
+        vocabulary.folder_of(ticket.path),
+        status_of(ticket),
+        outcome_of(ticket),
+    )
     if filed is None or status is None:
         return None
     name, said = filed
@@ -116,4 +130,6 @@ def check_transition(current: Status | None, command: str, wanted: Status) -> No
     hint = f"tickets set status={' or '.join(ways['set'])}"
     if "close" in ways:
         hint += "; tickets close"
-    raise UsageError(f"it is {wanted} already" if current is wanted else said, hint=hint)
+    raise UsageError(
+        f"it is {wanted} already" if current is wanted else said, hint=hint
+    )

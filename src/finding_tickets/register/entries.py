@@ -52,20 +52,30 @@ class Entry:
     domains: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()  # those that are ticked
     files: tuple[str, ...] = ()  # of its locations, each once
-    reviews: tuple[tuple[str | None, str], ...] = ()  # who, and the opinion or else the verdict as written
-    related: tuple[tuple[str, str], ...] = ()  # IDs and relationships, in the order of the document
+    reviews: tuple[
+        tuple[str | None, str], ...
+    ] = ()  # who, and the opinion or else the verdict as written
+    related: tuple[
+        tuple[str, str], ...
+    ] = ()  # IDs and relationships, in the order of the document
     created: str | None = None  # dates are as they are written
     updated: str | None = None
     done: int = 0  # items of the checklist that are ticked
     undone: int = 0
     summary: str | None = None
     code: CodeInputs | None = None  # what verifying it depends on, by its Remediation
-    filed: bool = False  # whether status or outcome are not the document's own, but its folder's
+    filed: bool = (
+        False  # whether status or outcome are not the document's own, but its folder's
+    )
     claims: tuple[StatedClaim, ...] = ()
     place: StatementKey | None = None  # the statement that it is about
-    moved: tuple[StatementKey, ...] = ()  # those of its fix that wait in the stead of that one
+    moved: tuple[
+        StatementKey, ...
+    ] = ()  # those of its fix that wait in the stead of that one
     line: int = field(default=0, compare=False)  # of the ID
-    section_line: int = field(default=0, compare=False)  # of the Remediation section, if there is one
+    section_line: int = field(
+        default=0, compare=False
+    )  # of the Remediation section, if there is one
 
     @property
     def verifier(self) -> str | None:
@@ -79,7 +89,9 @@ def entry_of(document: Document | Remediation) -> Entry:
     from finding_tickets.model.ticket import Remediation
 
     if isinstance(document, Remediation):
-        return replace(Entry("remediation", document.path, "", ""), **_stated_code(document))
+        return replace(
+            Entry("remediation", document.path, "", ""), **_stated_code(document)
+        )
     done = sum(item.done for item in document.checklist)
     section = document.remediation
     entry = Entry(
@@ -92,13 +104,19 @@ def entry_of(document: Document | Remediation) -> Entry:
         undone=len(document.checklist) - done,
         **_stated_code(section),
         line=document.id.span.line,
-        section_line=section.span.line if section and section.path == document.path else 0,
+        section_line=section.span.line
+        if section and section.path == document.path
+        else 0,
     )
     if document.kind != "finding":
         # A review document counts as its own single review.
         stated = document.reviewer or document.verdict
         said = (_stated_text(document.reviewer), _stated_text(document.verdict) or "")
-        return replace(entry, reviews=(said,) if stated else (), created=_stated_text(document.date))
+        return replace(
+            entry,
+            reviews=(said,) if stated else (),
+            created=_stated_text(document.date),
+        )
     outcome = outcome_of(document)
     return replace(
         entry,
@@ -109,16 +127,26 @@ def entry_of(document: Document | Remediation) -> Entry:
         agent=_stated_text(document.agent),
         assignee=_stated_text(document.assignee),
         domains=_unique(each.value for each in document.domains),
-        categories=tuple(category.name for category in document.categories if category.ticked),
+        categories=tuple(
+            category.name for category in document.categories if category.ticked
+        ),
         reviews=tuple(
-            (_stated_text(each.reviewer), _stated_text(each.opinion) or each.verdict.value)
+            (
+                _stated_text(each.reviewer),
+                _stated_text(each.opinion) or each.verdict.value,
+            )
             for each in document.reviews
         ),
-        related=tuple((relation.id, relation.relationship.value) for relation in document.related),
+        related=tuple(
+            (relation.id, relation.relationship.value) for relation in document.related
+        ),
         created=_stated_text(document.created),
         updated=_stated_text(document.updated),
         summary=document.summary.raw if document.summary else None,
-        filed=any(each is not None and not each.raw for each in (document.status, document.outcome)),
+        filed=any(
+            each is not None and not each.raw
+            for each in (document.status, document.outcome)
+        ),
     )
 
 
@@ -126,7 +154,10 @@ def _stated_code(remediation: Remediation | None) -> dict[str, Any]:
     """Return what a remediation adds to the entry of its document."""
     if remediation is None:
         return {}
-    claims = [StatedClaim(each.variant, each.metric, each.text, not each.at) for each in remediation.claims]
+    claims = [
+        StatedClaim(each.variant, each.metric, each.text, not each.at)
+        for each in remediation.claims
+    ]
     return {
         "code": code_inputs(remediation),
         "claims": tuple(claims),
@@ -170,11 +201,15 @@ def find(entries: Sequence[Entry], document_id: str) -> Entry:
     """
     wanted = document_id.strip().casefold()
     path = document_id.strip().removeprefix("./")
-    found = [each for each in entries if each.id.casefold() == wanted or each.path == path]
+    found = [
+        each for each in entries if each.id.casefold() == wanted or each.path == path
+    ]
     if len(found) > 1:
         files = ", ".join(each.path for each in found)
         hint = "name one by its path, or give it another ID"
-        raise BadDataError(f"{found[0].id} is the ID of several documents: {files}", hint=hint)
+        raise BadDataError(
+            f"{found[0].id} is the ID of several documents: {files}", hint=hint
+        )
     if not found:
         hint = hint_for([each.id for each in entries], wanted)
         raise UsageError(f"no document has the ID {document_id!r}", hint=hint)
@@ -191,4 +226,6 @@ def hint_for(ids: Sequence[str], wanted: str) -> str:
     begin = [name for name in folded if wanted and name.startswith(wanted)]
     close = begin or get_close_matches(wanted, folded, n=_SUGGESTIONS)
     names = [folded[name] for name in close[:_SUGGESTIONS]]
-    return f"did you mean {', '.join(names)}?" if names else "tickets list shows them all"
+    return (
+        f"did you mean {', '.join(names)}?" if names else "tickets list shows them all"
+    )

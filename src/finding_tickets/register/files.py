@@ -66,9 +66,17 @@ class File(NamedTuple):
 RawProblem = dict[str, Any]
 
 
-def problem_in(file: str, rule: str, message: str, level: Level = Level.ERROR, line: int = 1) -> RawProblem:
+def problem_in(
+    file: str, rule: str, message: str, level: Level = Level.ERROR, line: int = 1
+) -> RawProblem:
     """Make a problem with a file."""
-    return {"file": file, "rule": rule, "message": message, "level": level, "line": line}
+    return {
+        "file": file,
+        "rule": rule,
+        "message": message,
+        "level": level,
+        "line": line,
+    }
 
 
 class KeptFiles(Generic[T]):
@@ -84,7 +92,12 @@ class KeptFiles(Generic[T]):
         encode: Callable[[T], bytes] = msgspec.json.encode,
         store: Store | None = None,
     ) -> None:
-        self._kind, self._decode, self._encode, self._store = kind, decode, encode, store
+        self._kind, self._decode, self._encode, self._store = (
+            kind,
+            decode,
+            encode,
+            store,
+        )
         self._new: dict[str, tuple[str, bytes]] = {}
         self.at_hand: dict[str, T] = {}
 
@@ -163,12 +176,16 @@ def markdown_files(
 
     def report(error: OSError) -> None:
         path = relative(root, Path(error.filename))
-        problems.append(problem_in(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
+        problems.append(
+            problem_in(path, UNREADABLE, f"cannot be read: {error.strerror or error}")
+        )
 
     for folder in folders:
         if not folder.is_dir():
             message = "there is no such folder"
-            problems.append(problem_in(relative(root, folder), "no-folder", message, Level.WARNING))
+            problems.append(
+                problem_in(relative(root, folder), "no-folder", message, Level.WARNING)
+            )
             continue
         # Below a folder that no link leads to, only a file that is itself a link can be elsewhere.
         is_linked = folder.resolve() != folder
@@ -178,7 +195,9 @@ def markdown_files(
             for name in sorted(names):
                 if Path(inside, name).is_symlink():
                     message = "a linked folder is not searched"
-                    problems.append(problem_in(prefix + name, "linked-folder", message, Level.NOTE))
+                    problems.append(
+                        problem_in(prefix + name, "linked-folder", message, Level.NOTE)
+                    )
             names[:] = sorted(name for name in names if not name.startswith("."))
             for name in sorted(files):
                 path, place = prefix + name, f"{inside}/{name}"
@@ -264,11 +283,15 @@ def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
     """Return the possible paths of the sidecar of the document at ``path``."""
     folder = PurePosixPath(path).parent
     stems = dict.fromkeys((document_id, document_id.lower()))
-    return tuple((folder / f"{stem}{SIDECAR}").as_posix() for stem in stems if "/" not in stem)
+    return tuple(
+        (folder / f"{stem}{SIDECAR}").as_posix() for stem in stems if "/" not in stem
+    )
 
 
 def pair_sidecars(
-    documents: Iterable[tuple[str, str]], sidecars: Collection[str], problems: list[RawProblem]
+    documents: Iterable[tuple[str, str]],
+    sidecars: Collection[str],
+    problems: list[RawProblem],
 ) -> dict[str, str]:
     """Return the sidecar of each document by the document's path; ``documents`` are paths and IDs.
 
@@ -282,6 +305,8 @@ def pair_sidecars(
     }
     for path in sorted(set(sidecars).difference(pairs.values())):
         name = PurePosixPath(path).name.removesuffix(SIDECAR)
-        message = f"there is no ticket {name} in this folder whose remediation this could be"
+        message = (
+            f"there is no ticket {name} in this folder whose remediation this could be"
+        )
         problems.append(problem_in(path, "remediation-sidecar", message))
     return pairs

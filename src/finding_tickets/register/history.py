@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.ground.files import safe_name
-from finding_tickets.ground.git import Commit, GitError, LogEntry, ask_bytes, log, shallow_commits
+from finding_tickets.ground.git import (
+    Commit,
+    GitError,
+    LogEntry,
+    ask_bytes,
+    log,
+    shallow_commits,
+)
 from finding_tickets.register.recorded import read_facts
 
 REMOVED = "removed"
@@ -28,15 +35,21 @@ class RecordedVerdict:
 class History:
     """The history of one ticket on the current branch, as far as this clone has it."""
 
-    created: Commit | None = None  # of the file under any of its names; None where it is not known
+    created: Commit | None = (
+        None  # of the file under any of its names; None where it is not known
+    )
     updated: Commit | None = None
     authors: tuple[str, ...] = ()  # the first one first
-    naming: tuple[Commit, ...] = ()  # the commits whose message names the ticket, newest first
+    naming: tuple[
+        Commit, ...
+    ] = ()  # the commits whose message names the ticket, newest first
     verdicts: tuple[RecordedVerdict, ...] = ()  # newest first
     gaps: tuple[str, ...] = ()  # what could not be found out, and why
 
 
-def read_history(root: Path, path: str, ticket_id: str, id_pattern: str, evidence: str) -> History:
+def read_history(
+    root: Path, path: str, ticket_id: str, id_pattern: str, evidence: str
+) -> History:
     """Return the history of the ticket in the file ``path``, relative to ``root``.
 
     Renames are followed, but not to a name that begins with the ID of another ticket: tickets made from one
@@ -47,7 +60,9 @@ def read_history(root: Path, path: str, ticket_id: str, id_pattern: str, evidenc
     try:
         entries = log(root, "--follow", "--name-status", "--", path)
         commits = list(_until_begun(entries, ticket_id, id_pattern))
-        named = log(root, "--regexp-ignore-case", "--fixed-strings", f"--grep={ticket_id}")
+        named = log(
+            root, "--regexp-ignore-case", "--fixed-strings", f"--grep={ticket_id}"
+        )
         naming = tuple(entry.commit for entry in named if word.search(entry.message))
         verdicts = tuple(_recorded_verdicts(root, f"{evidence}/{safe_name(ticket_id)}"))
     except GitError as error:
@@ -69,14 +84,20 @@ def read_history(root: Path, path: str, ticket_id: str, id_pattern: str, evidenc
     )
 
 
-def _until_begun(entries: Iterable[LogEntry], ticket_id: str, id_pattern: str) -> Iterator[Commit]:
+def _until_begun(
+    entries: Iterable[LogEntry], ticket_id: str, id_pattern: str
+) -> Iterator[Commit]:
     """Yield the commits of a file, newest first, back to the one that added, copied or made it of another."""
     for entry in entries:
         yield entry.commit
         for change in entry.changes:
             letter, _, paths = change.partition("\t")
-            before = re.match(id_pattern, PurePosixPath(paths.split("\t")[0]).name, re.IGNORECASE)
-            another = before is not None and before[0].casefold() != ticket_id.casefold()
+            before = re.match(
+                id_pattern, PurePosixPath(paths.split("\t")[0]).name, re.IGNORECASE
+            )
+            another = (
+                before is not None and before[0].casefold() != ticket_id.casefold()
+            )
             if letter.startswith(("A", "C")) or (letter.startswith("R") and another):
                 return
 
@@ -90,7 +111,9 @@ def _recorded_verdicts(root: Path, folder: str) -> Iterator[RecordedVerdict]:
                 continue
             verdict = REMOVED
             if letter != "D":
-                verdict = _verdict_in(ask_bytes(root, "show", f"{entry.commit.id}:./{file}"))
+                verdict = _verdict_in(
+                    ask_bytes(root, "show", f"{entry.commit.id}:./{file}")
+                )
             yield RecordedVerdict(entry.commit, file, verdict)
 
 

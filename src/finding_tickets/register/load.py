@@ -31,9 +31,20 @@ from finding_tickets.ground import __version__
 from finding_tickets.ground.files import verifier_path
 from finding_tickets.ground.statements import Statement
 from finding_tickets.ground.store import Store
-from finding_tickets.model.vocabulary import REMEDIATION_RULES, UNSETTLED, Level, Vocabulary
+from finding_tickets.model.vocabulary import (
+    REMEDIATION_RULES,
+    UNSETTLED,
+    Level,
+    Vocabulary,
+)
 from finding_tickets.register.config import Config, find_root, folders_of
-from finding_tickets.register.entries import Entry, StatementKey, entry_of, find, natural
+from finding_tickets.register.entries import (
+    Entry,
+    StatementKey,
+    entry_of,
+    find,
+    natural,
+)
 from finding_tickets.register.files import (
     SIDECAR,
     File,
@@ -47,7 +58,11 @@ from finding_tickets.register.files import (
     read_file,
 )
 from finding_tickets.register.relations import Relations, relations
-from finding_tickets.register.staleness import CurrentVerdict, RecordedEvidence, Verdicts
+from finding_tickets.register.staleness import (
+    CurrentVerdict,
+    RecordedEvidence,
+    Verdicts,
+)
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -79,7 +94,11 @@ class Register:
     """
 
     def __init__(
-        self, root: Path, config: Config, entries: Iterable[Entry] = (), store: Store | None = None
+        self,
+        root: Path,
+        config: Config,
+        entries: Iterable[Entry] = (),
+        store: Store | None = None,
     ) -> None:
         self.root, self.config, self.entries = root, config, tuple(entries)
         self.today = datetime.now().astimezone().date()
@@ -102,18 +121,29 @@ class Register:
         register._records.at_hand.update(by_path)
         return register
 
-    def read(self, files: Iterable[File], sidecars: Sequence[File], problems: list[RawProblem]) -> None:
+    def read(
+        self,
+        files: Iterable[File],
+        sidecars: Sequence[File],
+        problems: list[RawProblem],
+    ) -> None:
         """Read the files of the register, those that have changed since they were kept."""
         known = self.kept("entry", ReadFile)
         read = {file.path: known.get(file, self._read) for file in [*files, *sidecars]}
         gone = [path for path in known.before if path not in read]
         known.save(gone)
         self._records.save(gone)
-        found = [each.entry for path, each in read.items() if each.entry and not _is_sidecar(path)]
+        found = [
+            each.entry
+            for path, each in read.items()
+            if each.entry and not _is_sidecar(path)
+        ]
         problems += _duplicates(found)
         names = {file.path for file in sidecars}
         if names:
-            self.sidecars = pair_sidecars([(each.path, each.id) for each in found], names, problems)
+            self.sidecars = pair_sidecars(
+                [(each.path, each.id) for each in found], names, problems
+            )
         # A sidecar without a ticket is no more than that.
         for path in names.difference(self.sidecars.values()):
             del read[path]
@@ -123,9 +153,18 @@ class Register:
             other = read[beside].entry if beside else None
             if beside and entry.section_line:
                 why = f"the ticket has a Remediation section, and {beside} beside it is one too"
-                problems.append(problem_in(entry.path, "remediation-sidecar", why, line=entry.section_line))
+                problems.append(
+                    problem_in(
+                        entry.path, "remediation-sidecar", why, line=entry.section_line
+                    )
+                )
             elif other:
-                own = {"code": other.code, "claims": other.claims, "place": other.place, "moved": other.moved}
+                own = {
+                    "code": other.code,
+                    "claims": other.claims,
+                    "place": other.place,
+                    "moved": other.moved,
+                }
                 entry = replace(entry, **own)  # noqa: PLW2901 - the whole one
             entries.append(entry)
         entries.sort(key=lambda entry: (natural(entry.id), entry.path))
@@ -175,7 +214,9 @@ class Register:
         return at_hand or self._parse(file_in(self.root, path))
 
     def _parse(self, file: File) -> Document | Remediation:
-        record = _parsed(read_file(file, []) or b"", file.path, self.config.vocabulary)[0]
+        record = _parsed(read_file(file, []) or b"", file.path, self.config.vocabulary)[
+            0
+        ]
         if record is None:
             raise BadDataError("is no document any more", file=file.path)
         return record
@@ -194,7 +235,11 @@ class Register:
         """Return file, rule and level of each problem that no comment switches off."""
         raw = list(self._met)
         for read in self._files.values():
-            raw += (p for p in read.problems if p["level"] == Level.ERROR or p["rule"] not in read.ignored)
+            raw += (
+                p
+                for p in read.problems
+                if p["level"] == Level.ERROR or p["rule"] not in read.ignored
+            )
         return [(each["file"], each["rule"], Level(each["level"])) for each in raw]
 
     def problems_of(self, document: Document) -> tuple[Problem, ...]:
@@ -205,7 +250,9 @@ class Register:
     def remediation_error(self, document: Document) -> BadDataError | None:
         """Return the error in the Remediation of a document; None if it was understood."""
         for problem in self.problems_of(document):
-            if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):
+            if problem.level is Level.ERROR and problem.rule.startswith(
+                REMEDIATION_RULES
+            ):
                 return problem.as_error
         return None
 
@@ -255,16 +302,23 @@ class Register:
 
     def is_id(self, word: str) -> bool:
         """Return whether a word means a document: one has it as its ID, or it has the form of one."""
-        return word.casefold() in self.ids or bool(self.config.vocabulary.an_id.fullmatch(word))
+        return word.casefold() in self.ids or bool(
+            self.config.vocabulary.an_id.fullmatch(word)
+        )
 
     def has_verifier(self, entry: Entry) -> bool:
         """Return whether a document names a verifier or has one in the usual place."""
-        return entry.verifier is not None or (self.root / verifier_path(entry.id)).is_file()
+        return (
+            entry.verifier is not None
+            or (self.root / verifier_path(entry.id)).is_file()
+        )
 
     def text(self, entry: Entry) -> str:
         """Return the whole text of a document, folded to be searched; empty where it is gone by now."""
         with suppress(OSError):
-            return folded((self.root / entry.path).read_bytes().decode(errors="replace"))
+            return folded(
+                (self.root / entry.path).read_bytes().decode(errors="replace")
+            )
         return ""
 
     def measured(self, document: Document | Entry) -> CurrentVerdict:
@@ -300,9 +354,13 @@ def load(root: Path | str | None = None, *, cached: bool = True) -> Register:
     config, folders = folders_of(place)
     problems: list[RawProblem] = []
     sidecars: list[File] = []
-    below = markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars)
+    below = markdown_files(
+        place, folders, problems, largest=config.largest_file, sidecars=sidecars
+    )
     files = [file for file in below if not config.is_excluded(file.path)]
-    register = Register(place, config, store=_store(place, config.vocabulary) if cached else None)
+    register = Register(
+        place, config, store=_store(place, config.vocabulary) if cached else None
+    )
     register.read(files, sidecars, problems)
     return register
 
@@ -361,7 +419,9 @@ def _duplicates(entries: Iterable[Entry]) -> Iterator[RawProblem]:
     for sharing in named.values():
         for entry in sharing if len(sharing) > 1 else ():
             # Name only the first few places, so that the messages do not grow quadratically.
-            places = (f"{other.path}:{other.line}" for other in sharing if other is not entry)
+            places = (
+                f"{other.path}:{other.line}" for other in sharing if other is not entry
+            )
             others = list(islice(places, _MOST_PLACES))
             more = len(sharing) - 1 - len(others)
             message = f"{entry.id} is also the ID of {', '.join(others)}{f' and {more} more' if more else ''}"
@@ -370,7 +430,9 @@ def _duplicates(entries: Iterable[Entry]) -> Iterator[RawProblem]:
 
 def files_of(document: Document) -> frozenset[str]:
     """Return the files that a document is read from: its own, and its remediation's."""
-    return frozenset([document.path, *([document.remediation.path] if document.remediation else [])])
+    return frozenset(
+        [document.path, *([document.remediation.path] if document.remediation else [])]
+    )
 
 
 def folded(text: str) -> str:

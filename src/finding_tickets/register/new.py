@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
 
 
-Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split())), StringConstraints(min_length=1)]
+Line = Annotated[
+    str,
+    AfterValidator(lambda text: " ".join(text.split())),
+    StringConstraints(min_length=1),
+]
 
 
 # Where pydantic's messages speak of Python: the same in the words of JSON.
@@ -44,7 +48,10 @@ class Place(Record):
     @property
     def where(self) -> str:
         """The file with its lines: ``path.py:10-20,30``."""
-        ranges = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.lines)
+        ranges = ",".join(
+            str(first) if first == last else f"{first}-{last}"
+            for first, last in self.lines
+        )
         return f"{self.file}:{ranges}" if ranges else self.file
 
 
@@ -102,9 +109,14 @@ def draft_of(value: object, source: str, place: str = "") -> Draft:
     except ValidationError as error:
         wrong = []
         for detail in error.errors():
-            keys = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in detail["loc"])
+            keys = (
+                f"[{key}]" if isinstance(key, int) else f".{key}"
+                for key in detail["loc"]
+            )
             path = (place + "".join(keys)).removeprefix(".")
-            reason = _REASONS.get(detail["type"]) or re.sub(r"^Input should be", "must be", detail["msg"])
+            reason = _REASONS.get(detail["type"]) or re.sub(
+                r"^Input should be", "must be", detail["msg"]
+            )
             wrong.append(f"{path}: {reason}" if path else reason)
         hint = f"keys: {', '.join(Draft.model_fields)}"
         raise BadDataError("; ".join(wrong), file=source, hint=hint) from None
@@ -132,8 +144,14 @@ def numbers(text: str) -> tuple[str, ...]:
 
 def numbered(document_id: str) -> NumberedId | None:
     """The parts of an ID that ends in a number, else None."""
-    match = re.fullmatch(rf"(?P<series>.+)-(?P<number>{_NUMBER})", document_id, re.DOTALL)
-    return NumberedId(match["series"].upper(), int(match["number"]), len(match["number"])) if match else None
+    match = re.fullmatch(
+        rf"(?P<series>.+)-(?P<number>{_NUMBER})", document_id, re.DOTALL
+    )
+    return (
+        NumberedId(match["series"].upper(), int(match["number"]), len(match["number"]))
+        if match
+        else None
+    )
 
 
 def free_ids(
@@ -157,9 +175,13 @@ def free_ids(
     if batch is not None and agent:
         series = f"B{batch}-{agent_code(documents, agent)}"
     elif batch is not None or agent:
-        raise UsageError("an ID is made of a batch and an agent: give both --batch and --agent, or neither")
+        raise UsageError(
+            "an ID is made of a batch and an agent: give both --batch and --agent, or neither"
+        )
     else:
-        findings = (numbered(each.id.value) for each in documents if each.kind == "finding")
+        findings = (
+            numbered(each.id.value) for each in documents if each.kind == "finding"
+        )
         found = {parts.series for parts in findings if parts}
         series = found.pop() if len(found) == 1 else DEFAULT_SERIES
     leading = re.compile(rf"{re.escape(series)}-({_NUMBER})(?![A-Z0-9])", re.IGNORECASE)
@@ -167,8 +189,13 @@ def free_ids(
     for document in documents:
         names += [document.id.value, PurePosixPath(document.path).name]
     taken = [match[1] for match in map(leading.match, names) if match]
-    digits = max([*map(len, taken)] or [parts.digits for parts in known], default=LEAST_DIGITS)
-    return (f"{series}-{number:0{digits}}" for number in count(max(map(int, taken), default=0) + 1))
+    digits = max(
+        [*map(len, taken)] or [parts.digits for parts in known], default=LEAST_DIGITS
+    )
+    return (
+        f"{series}-{number:0{digits}}"
+        for number in count(max(map(int, taken), default=0) + 1)
+    )
 
 
 def agent_code(documents: Sequence[Document], agent: str) -> str:
@@ -180,7 +207,9 @@ def agent_code(documents: Sequence[Document], agent: str) -> str:
     codes = Counter(
         parts.series.split("-")[1]
         for document in documents
-        if document.kind == "finding" and document.agent and squeeze(document.agent.value) == wanted
+        if document.kind == "finding"
+        and document.agent
+        and squeeze(document.agent.value) == wanted
         if (parts := numbered(document.id.value)) and parts.series.count("-") == 1
     )
     if codes:

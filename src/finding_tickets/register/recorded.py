@@ -82,7 +82,11 @@ def verification_facts(done: Verification) -> Iterator[list[Any]]:
         more = one.model_dump(mode="json", exclude={*_OF_CLAIM}, exclude_defaults=True)
         yield ["claim", *(getattr(one, name) for name in _OF_CLAIM), more]
     for name, variant in done.variants.items():
-        yield ["variant", name, variant.model_dump(mode="json", include=_OF_VARIANT, exclude_defaults=True)]
+        yield [
+            "variant",
+            name,
+            variant.model_dump(mode="json", include=_OF_VARIANT, exclude_defaults=True),
+        ]
         for kind, laws in (("law", variant.laws), ("growth", variant.growth)):
             metrics: dict[str, list[str]] = {}
             for metric, law in laws.items():
@@ -105,9 +109,18 @@ def _lines(variant: VariantResult, claimed: Set[str]) -> Iterator[list[Any]]:
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for site in variant.sites:
         if site.what in wanted:
-            place = (site.file, site.line, site.function, site.code, site.law, site.growth)
+            place = (
+                site.file,
+                site.line,
+                site.function,
+                site.code,
+                site.law,
+                site.growth,
+            )
             metrics.setdefault(place, []).append(site.what)
-    first = sorted(metrics, key=lambda place: WAITING.isdisjoint(metrics[place]))[:MOST_LINES]
+    first = sorted(metrics, key=lambda place: WAITING.isdisjoint(metrics[place]))[
+        :MOST_LINES
+    ]
     for place, equal in metrics.items():
         if place in first:
             yield [*place, equal]
@@ -128,8 +141,13 @@ def verification_in(facts: Facts) -> Verification:
     for name, file, line, function, code, law, growth, metrics in facts["line"]:
         place = {"file": file, "line": line, "function": function, "code": code}
         for what in metrics:
-            variants[name]["sites"].append({**place, "what": what, "law": law, "growth": growth})
-    claims = [{**dict(zip(_OF_CLAIM, says, strict=True)), **more} for *says, more in facts["claim"]]
+            variants[name]["sites"].append(
+                {**place, "what": what, "law": law, "growth": growth}
+            )
+    claims = [
+        {**dict(zip(_OF_CLAIM, says, strict=True)), **more}
+        for *says, more in facts["claim"]
+    ]
     ((stated,),) = facts["verdict"]
     ((names, sweep),) = facts["sweep"]
     return Verification.model_validate(

@@ -58,13 +58,18 @@ def relations(rows: Iterable[Entry]) -> Relations:
             # As both ends would have it: from the blocker, or as the other one stated it before.
             if relationship is Relationship.BLOCKED_BY:
                 edge = (there, Relationship.BLOCKS, here)
-            elif relationship is not Relationship.BLOCKS and (there, relationship, here) in stated:
+            elif (
+                relationship is not Relationship.BLOCKS
+                and (there, relationship, here) in stated
+            ):
                 edge = (there, relationship, here)
             stated.setdefault(edge, []).append(here)
     spelt = {name: row.id for name, row in documents.items()}
     edges = []
     for (one, relationship, other), by in stated.items():
         # How a missing document spells its ID is not known.
-        source, target, *names = (spelt.get(name, name.upper()) for name in (one, other, *by))
+        source, target, *names = (
+            spelt.get(name, name.upper()) for name in (one, other, *by)
+        )
         edges.append(Edge(source, relationship, target, tuple(dict.fromkeys(names))))
     return Relations(documents, tuple(edges))

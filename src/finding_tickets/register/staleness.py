@@ -23,8 +23,20 @@ from finding_tickets.errors import RevisionError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import safe_name
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.files import ABSENT, DiskFiles, File, KeptFiles, as_json, file_in
-from finding_tickets.register.recorded import NOT_AS_RECORDED, NotEvidenceError, read_facts, verification_in
+from finding_tickets.register.files import (
+    ABSENT,
+    DiskFiles,
+    File,
+    KeptFiles,
+    as_json,
+    file_in,
+)
+from finding_tickets.register.recorded import (
+    NOT_AS_RECORDED,
+    NotEvidenceError,
+    read_facts,
+    verification_in,
+)
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Remediation
@@ -53,7 +65,9 @@ class RecordedEvidence(NamedTuple):
     meter: str = ""
     torch: str = ""
     device: str = ""
-    inputs: tuple[tuple[str, str, str], ...] = ()  # the kind, the name and the value of each
+    inputs: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # the kind, the name and the value of each
     problem: str = ""  # why nothing of the file is believed
 
 
@@ -119,7 +133,9 @@ class Verdicts:
             first = min(fresh, key=lambda each: rank(each.evidence))
         else:
             # Evidence of another version of torch says least about what has changed here.
-            first = min(found, key=lambda each: (bool(each.evidence.problem), len(each.changed)))
+            first = min(
+                found, key=lambda each: (bool(each.evidence.problem), len(each.changed))
+            )
         near = [each.evidence for each in found if ELSEWHERE.issuperset(each.changed)]
         return CurrentVerdict(
             first.evidence.verdict if fresh else Verdict.STALE,
@@ -162,7 +178,11 @@ class Verdicts:
                 # A part of a commit's hash never means another one.
                 now = before if before.startswith(name) else self._commit(name)
             else:
-                now = remediation if kind == "remediation" else versions.get(name) or before
+                now = (
+                    remediation
+                    if kind == "remediation"
+                    else versions.get(name) or before
+                )
             if now != before:
                 changed.append(name)
         return tuple(changed)
@@ -222,7 +242,11 @@ def _read_recorded(file: File) -> RecordedEvidence:
 
 def rank(done: RecordedEvidence | Verification) -> tuple[bool, bool, bool]:
     """Return a key to sort by: what decides comes first, then real GPUs, then the tool's own torch."""
-    return done.verdict is Verdict.INCONCLUSIVE, done.meter != "cuda", done.torch != own_torch()
+    return (
+        done.verdict is Verdict.INCONCLUSIVE,
+        done.meter != "cuda",
+        done.torch != own_torch(),
+    )
 
 
 @cache
@@ -235,7 +259,9 @@ def own_torch() -> str:
     if spec is None:
         return ""
     with suppress(OSError):
-        text = Path(spec.origin or "").with_name("version.py").read_text(encoding="utf-8")
+        text = (
+            Path(spec.origin or "").with_name("version.py").read_text(encoding="utf-8")
+        )
         if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
             return stated[1]
     return ""
@@ -248,6 +274,10 @@ def _disagreement(evidence: Collection[RecordedEvidence]) -> str | None:
     meters = Counter(one.meter for one in evidence)
 
     def name(one: RecordedEvidence) -> str:
-        return one.meter if meters[one.meter] == 1 else f"{one.meter} ({one.device}, torch {one.torch})"
+        return (
+            one.meter
+            if meters[one.meter] == 1
+            else f"{one.meter} ({one.device}, torch {one.torch})"
+        )
 
     return ", ".join(sorted(f"{name(one)}: {one.verdict}" for one in evidence))

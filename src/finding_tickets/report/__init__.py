@@ -21,7 +21,11 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
     if output_format == "markdown":
         from finding_tickets.report.templates import render_pieces
 
-        return render_pieces(report.template, {"report": report, "status": report.status}, report.templates)
+        return render_pieces(
+            report.template,
+            {"report": report, "status": report.status},
+            report.templates,
+        )
     if output_format == "csv":
         from finding_tickets.report.rows import write_csv
 
@@ -39,7 +43,9 @@ def short_lines(report: StatusReport, style: Styler, width: int) -> Iterator[str
     from finding_tickets.report.templates import render
     from finding_tickets.report.text import printable
 
-    text = render("report_short.j2", {"report": report, "status": report.status}, report.templates)
+    text = render(
+        "report_short.j2", {"report": report, "status": report.status}, report.templates
+    )
     for line in printable(text).splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 4)
         yield from (

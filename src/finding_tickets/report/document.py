@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.report.text import COLOURS, Styler, TextSection, printable, section_lines
-from finding_tickets.report.verification import brief_reason, change_section, verification_lines
+from finding_tickets.report.text import (
+    COLOURS,
+    Styler,
+    TextSection,
+    printable,
+    section_lines,
+)
+from finding_tickets.report.verification import (
+    brief_reason,
+    change_section,
+    verification_lines,
+)
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -35,20 +45,28 @@ class MeasuredDocument:
         """The verdict, why it is stale, and what other meters say where they disagree."""
         text = str(self.measured.verdict)
         if self.measured.changed:
-            text += f" (changed since it was measured: {', '.join(self.measured.changed)})"
+            text += (
+                f" (changed since it was measured: {', '.join(self.measured.changed)})"
+            )
         if self.measured.disagreement:
             text += f" (meters disagree: {self.measured.disagreement})"
         return text
 
 
-def measured_documents(facts: Register, rows: Iterable[Entry]) -> Iterator[MeasuredDocument]:
+def measured_documents(
+    facts: Register, rows: Iterable[Entry]
+) -> Iterator[MeasuredDocument]:
     """Yield the documents of rows with their verdicts, each read when it is asked for."""
     for row in rows:
         yield MeasuredDocument(facts.document(row), facts.measured(row))
 
 
 def document_text(
-    facts: Register, entry: MeasuredDocument, style: Styler, width: int = 0, history: Sequence[str] = ()
+    facts: Register,
+    entry: MeasuredDocument,
+    style: Styler,
+    width: int = 0,
+    history: Sequence[str] = (),
 ) -> str:
     """Return the text that ``show`` prints of a document.
 
@@ -60,9 +78,16 @@ def document_text(
 
     row, done = entry_of(entry.document), entry.measured.verification
     is_stale = entry.measured.verdict is Verdict.STALE
-    said = f"{entry.verdict_text}: {brief_reason(done)}" if done and not is_stale else entry.verdict_text
+    said = (
+        f"{entry.verdict_text}: {brief_reason(done)}"
+        if done and not is_stale
+        else entry.verdict_text
+    )
     decided = [word for word in (row.severity, disposition_text(row), row.path) if word]
-    head = [style(printable(f"{entry.id}: {row.title}"), "bold"), printable(" · ".join(decided))]
+    head = [
+        style(printable(f"{entry.id}: {row.title}"), "bold"),
+        printable(" · ".join(decided)),
+    ]
     head.append(style(printable(said), COLOURS.get(entry.measured.verdict, "red")))
     if done:
         head += section_lines(change_section(done), style, width)
@@ -78,5 +103,7 @@ def document_text(
         blocks.append("\n".join(verification_lines(done, style, width)))
     if history:
         lines = [(line,) for line in history]
-        blocks.append("\n".join(section_lines(TextSection("History", lines), style, width)))
+        blocks.append(
+            "\n".join(section_lines(TextSection("History", lines), style, width))
+        )
     return "\n\n".join(blocks)

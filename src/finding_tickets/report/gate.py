@@ -8,7 +8,16 @@ from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.check import CheckedTicket
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.report.text import INDENT, LEVELS, Styled, Styler, aligned, counted, fields_of, printable
+from finding_tickets.report.text import (
+    INDENT,
+    LEVELS,
+    Styled,
+    Styler,
+    aligned,
+    counted,
+    fields_of,
+    printable,
+)
 
 FATES: Mapping[Fate, str] = {
     Fate.CAUGHT: "green",
@@ -40,23 +49,35 @@ def problem_line(problem: Problem, style: Styler) -> str:
     return f"{printable(place)}: {style(problem.level, LEVELS[problem.level])} {printable(said)}"
 
 
-def gate_page(base: str, tickets: Sequence[CheckedTicket], problems: Sequence[Problem]) -> str:
+def gate_page(
+    base: str, tickets: Sequence[CheckedTicket], problems: Sequence[Problem]
+) -> str:
     """Return the outcome for a branch as Markdown, such as the summary of a workflow shows."""
     from finding_tickets.report.templates import code
 
     failed = any(problem.level is Level.ERROR for problem in problems)
     lines = [f"## Tickets: {'the gate failed' if failed else 'the gate is open'}", ""]
-    lines += [f"Compared with {code(base)}; {counted(len(tickets), 'ticket')} measured.", ""]
+    lines += [
+        f"Compared with {code(base)}; {counted(len(tickets), 'ticket')} measured.",
+        "",
+    ]
     for problem in problems:
         place = code(f"{problem.file}:{problem.line}")
-        lines.append(f"- {place} **{problem.level}** {code(problem.rule)}: {code(problem.said)}")
+        lines.append(
+            f"- {place} **{problem.level}** {code(problem.rule)}: {code(problem.said)}"
+        )
     return "\n".join(lines).rstrip() + "\n"
 
 
 def audit_item(audited: Audited) -> dict[str, object]:
     """Return the outcome of the cheats on one document, for JSON."""
     tried = [
-        {"cheat": one.cheat.id, **fields_of(one.cheat, "does", "why"), "outcome": one.fate, "by": one.by}
+        {
+            "cheat": one.cheat.id,
+            **fields_of(one.cheat, "does", "why"),
+            "outcome": one.fate,
+            "by": one.by,
+        }
         | {"reason": one.reason or None}
         for one in audited.tried
     ]

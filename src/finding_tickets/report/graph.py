@@ -13,7 +13,11 @@ from finding_tickets.report.text import INDENT, aligned, fields_of, single_line
 
 MISSING = "missing from the register"
 _UNSAFE_IN_MERMAID = re.compile(r"[^\w .,/()+=*-]")
-_ARROWS = {Relationship.BLOCKS: "-->", Relationship.DUPLICATE: "-.->", Relationship.RELATED: "---"}
+_ARROWS = {
+    Relationship.BLOCKS: "-->",
+    Relationship.DUPLICATE: "-.->",
+    Relationship.RELATED: "---",
+}
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,20 @@ def graph_text(graph: Graph, rows: Iterable[Entry]) -> str:
     """Return each of ``rows`` that has relations, with what it is to others."""
     lines: dict[str, list[tuple[str, str, str]]] = {name: [] for name in graph.nodes}
     for edge in graph.edges:
-        lines[edge.source].append((edge.relationship, edge.target, _title(graph, edge.target)))
+        lines[edge.source].append(
+            (edge.relationship, edge.target, _title(graph, edge.target))
+        )
         if edge.source != edge.target:
-            lines[edge.target].append((CONVERSE[edge.relationship], edge.source, _title(graph, edge.source)))
+            lines[edge.target].append(
+                (CONVERSE[edge.relationship], edge.source, _title(graph, edge.source))
+            )
     blocks = []
     for row in rows:
         if lines.get(row.id):
             head = f"{row.id}  {single_line(row.title)}"
-            blocks.append("\n".join([head, *(INDENT + line for line in aligned(lines[row.id]))]))
+            blocks.append(
+                "\n".join([head, *(INDENT + line for line in aligned(lines[row.id]))])
+            )
     return "\n\n".join(blocks)
 
 
@@ -73,9 +83,15 @@ def graph_item(graph: Graph) -> dict[str, object]:
     """Return the graph as plain values."""
     nodes = []
     for name, row in graph.nodes.items():
-        stated = {field: getattr(row, field, None) for field in ("title", "severity", "status", "path")}
+        stated = {
+            field: getattr(row, field, None)
+            for field in ("title", "severity", "status", "path")
+        }
         nodes.append({"id": name, **stated, "missing": row is None})
-    edges = [fields_of(edge, "source", "relationship", "target", "stated_by") for edge in graph.edges]
+    edges = [
+        fields_of(edge, "source", "relationship", "target", "stated_by")
+        for edge in graph.edges
+    ]
     return {"nodes": nodes, "edges": edges}
 
 

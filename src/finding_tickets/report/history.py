@@ -19,7 +19,11 @@ SHOWN = 20
 def history_item(history: History) -> dict[str, object]:
     """Return the history for JSON; what is not known is null or empty, and ``gaps`` says why."""
     verdicts = [
-        {"commit": each.commit.id, "date": each.commit.date, **fields_of(each, "file", "verdict")}
+        {
+            "commit": each.commit.id,
+            "date": each.commit.date,
+            **fields_of(each, "file", "verdict"),
+        }
         for each in history.verdicts
     ]
     return {
@@ -37,14 +41,23 @@ def history_lines(history: History) -> Iterator[str]:
     yield from aligned((name, *_cells(commit)) for name, commit in dated if commit)
     if history.authors:
         yield f"Authors: {', '.join(history.authors)}"
-    yield from _listed("Commits that name it", [_cells(commit) for commit in history.naming])
-    yield from _listed("Verdicts recorded", [(*_cells(v.commit), v.verdict) for v in history.verdicts])
+    yield from _listed(
+        "Commits that name it", [_cells(commit) for commit in history.naming]
+    )
+    yield from _listed(
+        "Verdicts recorded", [(*_cells(v.commit), v.verdict) for v in history.verdicts]
+    )
     yield from history.gaps
 
 
 def _cells(commit: Commit) -> tuple[str, ...]:
     """Return what a line says of a commit."""
-    return commit.date.partition("T")[0], commit.id[:SHORT_ID], commit.author, commit.subject
+    return (
+        commit.date.partition("T")[0],
+        commit.id[:SHORT_ID],
+        commit.author,
+        commit.subject,
+    )
 
 
 def _listed(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -14,7 +14,11 @@ from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.claims.metrics import DEFINITIONS
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.statements import Statement, equal_statements, find_statement
+from finding_tickets.ground.statements import (
+    Statement,
+    equal_statements,
+    find_statement,
+)
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -61,7 +65,16 @@ WORDS = {
 }
 COPIES = ("d2h", "h2d", "p2p", "d2d")
 # The metrics of the whole run that are shown unless all are, where they are exact.
-TOTALS = ("syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
+TOTALS = (
+    "syncs",
+    "implicit_syncs",
+    "hazards",
+    "d2h",
+    "h2d",
+    "p2p",
+    "launches",
+    "peak_bytes",
+)
 # What a line does, by the metric that it makes count, and the metrics of the whole run that get better
 # with it.
 EFFECTS = {
@@ -77,7 +90,10 @@ EFFECTS = {
     "d2d": ("copies within the device", "d2d", "d2d_bytes"),
     "allocations": ("allocates device memory", "allocations", "peak_bytes"),
 }
-CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
+CATEGORIES = {
+    "hazards": "Race condition / concurrency",
+    "allocations": "Memory leak / resource issue",
+}
 USUAL_CATEGORY = "Performance bottleneck"
 ELSEWHERE_TOO, SAME_RESULT = "Nothing else waits that did not", "The result is the same"
 SEVERITY = "P2"
@@ -111,19 +127,31 @@ class ProbedRow:
     @property
     def is_light(self) -> bool:
         """True if the statement only allocates, which the driver may have to serve."""
-        return {site.what for site in self.sites} in ({"allocations"}, {"implicit_syncs", "allocations"})
+        return {site.what for site in self.sites} in (
+            {"allocations"},
+            {"implicit_syncs", "allocations"},
+        )
 
     def effects(self, points: Sequence[Mapping[str, int]], *, allocations: bool) -> str:
         """Describe what the statement does and how often: ``waits 5x, copies d2h``."""
         said, before = [], ""
-        kinds = {site.what: [each for each in self.sites if each.what == site.what] for site in self.sites}
+        kinds = {
+            site.what: [each for each in self.sites if each.what == site.what]
+            for site in self.sites
+        }
         for what, sites in kinds.items():
-            if what == "drains" or (what == "allocations" and not (allocations or self.is_light)):
+            if what == "drains" or (
+                what == "allocations" and not (allocations or self.is_light)
+            ):
                 continue
             # A statement that waits may as well wait for the driver.
             if what == "implicit_syncs" and SYNCS & kinds.keys() and not allocations:
                 continue
-            total = sites[0].cost if len(sites) == 1 else _total(points, [site.cost for site in sites])
+            total = (
+                sites[0].cost
+                if len(sites) == 1
+                else _total(points, [site.cost for site in sites])
+            )
             cost = str(total)
             times = f"({cost})" if total.growth else f"{cost} times"
             times = f"{cost}x" if re.fullmatch(r"\d+(\.\.\d+)?", cost) else times
@@ -145,16 +173,24 @@ def rows_of(probed: Probed) -> list[ProbedRow]:
     sites: dict[tuple[str, int], list[ProbedSite]] = {}
     for site in probed.sites:
         sites.setdefault((site.file, site.begin or site.line), []).append(site)
-    is_program = probed.kind in {"script", "module"} and any(site.repeated for site in probed.sites)
+    is_program = probed.kind in {"script", "module"} and any(
+        site.repeated for site in probed.sites
+    )
     rows = [
-        ProbedRow(0, tuple(each), is_program and not (probed.calls or any(site.repeated for site in each)))
+        ProbedRow(
+            0,
+            tuple(each),
+            is_program and not (probed.calls or any(site.repeated for site in each)),
+        )
         for each in sites.values()
     ]
     rows.sort(key=lambda row: (row.is_light, row.is_set_up))
     return [replace(row, number=number) for number, row in enumerate(rows, 1)]
 
 
-def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = False) -> Iterator[str]:
+def probe_lines(
+    probed: Probed, style: Styler, width: int, *, verbose: bool = False
+) -> Iterator[str]:
     """The lines that cost something and the totals; ``style`` colours a text.
 
     Unless ``verbose``, these are the heaviest lines, and code is cut to ``width`` columns.
@@ -164,10 +200,14 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     torch = f", torch {probed.torch}" if probed.torch else ""
     yield f"{title}  {probed.meter} {probed.device}{torch}{runs}"
     for calls in probed.calls[:1]:
-        first = f" after the first {calls.apart}".removesuffix(" 1") if calls.apart else ""
+        first = (
+            f" after the first {calls.apart}".removesuffix(" 1") if calls.apart else ""
+        )
         yield f"{INDENT}per call, in {counted(calls.counted, 'call')}{first}"
     for error in probed.errors:
-        yield style(f"{INDENT}not run to its end: {printable(error)}{_hint_on(error)}", "red")
+        yield style(
+            f"{INDENT}not run to its end: {printable(error)}{_hint_on(error)}", "red"
+        )
     rows = rows_of(probed)
     heavy = [row for row in rows if not row.is_light]
     shown = rows if verbose else (heavy or rows)[:MOST_LINES]
@@ -184,26 +224,51 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         part = [row for row in shown if row.is_set_up is is_set_up]
         if part and is_apart:
             yield style(f"{INDENT}{title}", "bold")
-        cells = [line for row in part for line in _row_cells(row, probed, 0 if verbose else width, room)]
+        cells = [
+            line
+            for row in part
+            for line in _row_cells(row, probed, 0 if verbose else width, room)
+        ]
         yield from table_lines(cells, style, 0 if verbose else width)
     left = [row for row in rows if row not in shown]
     if left:
         light = sum(row.is_light for row in left)
         words = [counted(len(left) - light, "more line")] if len(left) > light else []
-        words += [f"{counted(light, 'line')} that only allocate{'s' if light == 1 else ''}"] if light else []
+        words += (
+            [f"{counted(light, 'line')} that only allocate{'s' if light == 1 else ''}"]
+            if light
+            else []
+        )
         yield style(f"{INDENT}and {' and '.join(words)}: -v", "dim")
     # What is 0 in all runs is left out, and what is modelled; exceptions are told as doubts.
     totals = {
         name: str(cost)
         for name, cost in probed.metrics.items()
-        if any(cost.values) and name != "raised" and (verbose or name == "syncs" or not any(cost.ranges))
+        if any(cost.values)
+        and name != "raised"
+        and (verbose or name == "syncs" or not any(cost.ranges))
     }
     if verbose and totals:
         sections = [TextSection("in all", list(totals.items()))]
-        sections += [operation_section("operations", probed.operations)] if probed.operations else []
-        yield from (INDENT + line for section in sections for line in section_lines(section, style))
-    elif text := ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals):
-        yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
+        sections += (
+            [operation_section("operations", probed.operations)]
+            if probed.operations
+            else []
+        )
+        yield from (
+            INDENT + line
+            for section in sections
+            for line in section_lines(section, style)
+        )
+    elif text := ", ".join(
+        f"{name} {totals[name]}" for name in TOTALS if name in totals
+    ):
+        yield from wrap(
+            f"in all: {text}",
+            width,
+            initial_indent=INDENT,
+            subsequent_indent=INDENT * 2,
+        )
 
 
 def cost_lines(probed: Probed, metric: str, style: Styler, width: int) -> Iterator[str]:
@@ -217,7 +282,9 @@ def cost_lines(probed: Probed, metric: str, style: Styler, width: int) -> Iterat
     yield from table_lines(cells, style, width)
 
 
-def _row_cells(row: ProbedRow, probed: Probed, width: int, room: int) -> Iterator[tuple[TableCell, ...]]:
+def _row_cells(
+    row: ProbedRow, probed: Probed, width: int, room: int
+) -> Iterator[tuple[TableCell, ...]]:
     """A line of code, what it costs and its statement, and who calls it; all that there is for no width.
 
     What it costs takes at most so many columns as there is ``room``.
@@ -225,13 +292,20 @@ def _row_cells(row: ProbedRow, probed: Probed, width: int, room: int) -> Iterato
     site, effects = row.sites[0], row.effects(probed.points, allocations=not width)
     look = "dim" if row.is_light else "yellow" if site.what in COPIES else "red"
     first, *more = wrap(effects, max(room, LEAST_CUT)) if width else [effects]
-    yield str(row.number), Styled(site.place, "cyan"), Styled(first, look), single_line(site.statement)
+    yield (
+        str(row.number),
+        Styled(site.place, "cyan"),
+        Styled(first, look),
+        single_line(site.statement),
+    )
     yield from (("", "", Styled(text, look), "") for text in more)
     if site.hidden and site.what == "drains" and not row.is_set_up:
         yield "", "", Styled("waits in", "dim"), Styled(site.hidden, "dim")
     for caller in site.called_from[: 1 if width else None]:
         others = len(site.called_from) - 1 if width else 0
-        here = "called from here" + (f" and {counted(others, 'other line')}" if others else "")
+        here = "called from here" + (
+            f" and {counted(others, 'other line')}" if others else ""
+        )
         statement = Styled(single_line(caller.statement), "dim")
         yield "", Styled(caller.place, "dim"), Styled(here, "dim"), statement
 
@@ -251,7 +325,9 @@ def _hint_on(error: str) -> str:
 def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     """Yield the reasons why the counts may be incomplete."""
     yield from (f"not measured: {why}" for why in probed.not_measured)
-    yield from (f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ)
+    yield from (
+        f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ
+    )
     # An operation without a cost makes every total a lower bound.
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
@@ -261,7 +337,9 @@ def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     # What pytest prints of a test is here in other words.
     if probed.printed and probed.kind != "test" and verbose:
         yield f"the target printed {probed.printed} bytes, which are not shown"
-    is_test = probed.kind == "script" and PurePosixPath(probed.target).name.startswith("test_")
+    is_test = probed.kind == "script" and PurePosixPath(probed.target).name.startswith(
+        "test_"
+    )
     if is_test and is_off_device(probed):
         yield f"a script runs none of its tests: name one, such as {probed.target}::test_it"
 
@@ -287,13 +365,19 @@ def probe_item(probed: Probed) -> dict[str, Any]:
                 "set_up": row.is_set_up,
                 **({"per_step": site.per_step} if site.per_step else {}),
                 **fields_of(site.cost, *costs),
-                **({"waited": site.waited, "bytes": site.nbytes} if probed.kind == "trace" else {}),
+                **(
+                    {"waited": site.waited, "bytes": site.nbytes}
+                    if probed.kind == "trace"
+                    else {}
+                ),
             }
             for row in rows_of(probed)
             for site in row.sites
         ],
         "metrics": {name: vars(cost) for name, cost in probed.metrics.items()},
-        **fields_of(probed, "errors", "not_measured", "unknown", "approximate", "printed"),
+        **fields_of(
+            probed, "errors", "not_measured", "unknown", "approximate", "printed"
+        ),
         "calls": [vars(calls) for calls in probed.calls],
     }
 
@@ -301,9 +385,13 @@ def probe_item(probed: Probed) -> dict[str, Any]:
 def check_finished(probed: Probed) -> None:
     """Raise UsageError if a probe has no costs that a ticket could claim."""
     if probed.errors:
-        raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
+        raise UsageError(
+            "cannot draft a ticket: the target did not finish", hint=probed.errors[0]
+        )
     if differ := [calls.differ for calls in probed.calls if calls.differ]:
-        raise UsageError("cannot draft a ticket: calls differ; count the whole run", hint=differ[0])
+        raise UsageError(
+            "cannot draft a ticket: calls differ; count the whole run", hint=differ[0]
+        )
 
 
 def row_of(probed: Probed, wanted: str) -> ProbedRow:
@@ -341,7 +429,10 @@ def row_at(root: Path, probed: Probed, ticket: Document) -> ProbedRow:
         # Nothing may be known to lead to an installed package.
         with suppress(UsageError):
             place = place_of(root, row.sites[0])
-            far = min((_distance(root, place, each, ticket) for each in ticket.locations), default=ELSEWHERE)
+            far = min(
+                (_distance(root, place, each, ticket) for each in ticket.locations),
+                default=ELSEWHERE,
+            )
             # A line that only allocates is not what the ticket speaks of.
             if far < ELSEWHERE and not (far == AT_LINE and row.is_light):
                 found.setdefault((row.is_light, far), []).append(row)
@@ -354,12 +445,18 @@ def row_at(root: Path, probed: Probed, ticket: Document) -> ProbedRow:
     raise UsageError(said, hint=f"--draft FILE:LINE says which: {places}")
 
 
-def _distance(root: Path, statement: Statement, named: Location, ticket: Document) -> int:
+def _distance(
+    root: Path, statement: Statement, named: Location, ticket: Document
+) -> int:
     """Return how far a statement is from where a ticket says that it is.
 
     A ticket may name lines, the line of a definition, a function, also in its head or its summary, or a file.
     """
-    texts = [named.raw, ticket.title.value, *(row.raw for row in ticket.metadata.values())]
+    texts = [
+        named.raw,
+        ticket.title.value,
+        *(row.raw for row in ticket.metadata.values()),
+    ]
     if ticket.kind == "finding" and ticket.summary:
         texts.append(ticket.summary.raw)
     words = re.findall(r"[\w./-]*\w", " ".join(texts))
@@ -372,7 +469,9 @@ def _distance(root: Path, statement: Statement, named: Location, ticket: Documen
     for lines in named.lines:
         if max(lines.first, statement.line) <= min(lines.last, statement.last_line):
             return AT_LINE
-        if head := DEFINITION.match(find_statement(root, statement.file, lines.last, "").code):
+        if head := DEFINITION.match(
+            find_statement(root, statement.file, lines.last, "").code
+        ):
             functions.add(head[1])
     is_file = not (functions or named.lines)
     functions.update(words if is_file else ())
@@ -389,14 +488,18 @@ def times_text(cost: ProbedCost) -> str:
     return "once" if least == 1 else f"{least} times"
 
 
-def _draft(what: str, content: Mapping[str, Any], register: Register, given: Mapping[str, Any]) -> Draft:
+def _draft(
+    what: str, content: Mapping[str, Any], register: Register, given: Mapping[str, Any]
+) -> Draft:
     """The ticket about something that a line does; what is ``given`` counts before the ``content``."""
     from finding_tickets.register.new import draft_of
 
     category = CATEGORIES.get(what, USUAL_CATEGORY)
     usual = {
         "severity": SEVERITY,
-        "categories": (category,) if category in register.config.vocabulary.categories else (),
+        "categories": (category,)
+        if category in register.config.vocabulary.categories
+        else (),
     }
     return draft_of({**usual, **content, **given}, "the draft")
 
@@ -411,14 +514,19 @@ def place_of(root: Path, site: ProbedSite) -> Statement:
     place = find_statement(root, here.file, here.line, here.function)
     if not place.last_line:
         message = f"{here.file}:{here.line} is no statement of the repository, which a ticket could be about"
-        raise UsageError(message, hint="name the line that leads there, or give a --verifier")
+        raise UsageError(
+            message, hint="name the line that leads there, or give a --verifier"
+        )
     return place
 
 
 def is_reached(root: Path, probed: Probed, place: Statement) -> bool:
     """Return True if a statement leads to lines of installed packages that cost something."""
     callers = [caller for site in probed.sites for caller in site.called_from]
-    return any(find_statement(root, each.file, each.line, each.function) == place for each in callers)
+    return any(
+        find_statement(root, each.file, each.line, each.function) == place
+        for each in callers
+    )
 
 
 def cost_of(root: Path, probed: Probed, place: Statement, metric: str) -> ProbedCost:
@@ -426,12 +534,17 @@ def cost_of(root: Path, probed: Probed, place: Statement, metric: str) -> Probed
     costs = []
     for site in probed.sites:
         is_counted = site.what in SYNCS if metric == "syncs" else site.what == metric
-        if is_counted and find_statement(root, site.file, site.line, site.function) == place:
+        if (
+            is_counted
+            and find_statement(root, site.file, site.line, site.function) == place
+        ):
             costs.append(site.cost)
     return _total(probed.points, costs)
 
 
-def _total(points: Sequence[Mapping[str, int]], costs: Sequence[ProbedCost]) -> ProbedCost:
+def _total(
+    points: Sequence[Mapping[str, int]], costs: Sequence[ProbedCost]
+) -> ProbedCost:
     """Return what is cost in all."""
     values = [sum(cost.values[run] for cost in costs) for run in range(len(points))]
     law = fit(points, values, points).law if len(values) > 1 else None
@@ -469,13 +582,17 @@ def draft_of_site(
     # Of a line in an installed package, the ticket is about the line that leads there.
     here = site.called_from[0] if site.called_from else site
     # A line number would soon be another statement's.
-    statement = code(shorten(here.statement or here.file, LONGEST_TITLE, placeholder=" …"))
+    statement = code(
+        shorten(here.statement or here.file, LONGEST_TITLE, placeholder=" …")
+    )
     symbol = find_statement(root, here.file, here.line, here.function).function or None
     when = f"in each call of `{within}`" if within else f"in a run of `{probed.target}`"
     module, _, probed_function = probed.function.rpartition(":")
     places: tuple[Place, ...] = ()
     if (root / here.file).is_file():
-        places = (Place(file=here.file, lines=((here.line, here.line),), symbol=symbol),)
+        places = (
+            Place(file=here.file, lines=((here.line, here.line),), symbol=symbol),
+        )
     elif module.endswith(".py"):
         # Nothing tells who called the package; the ticket is about the function that was probed.
         places = (Place(file=module, symbol=probed_function),)
@@ -490,7 +607,11 @@ def draft_of_site(
         probed,
         revision,
         # A metric without a law is claimed to stay in the range that was measured.
-        claims={name: costs[name].law or span(costs[name].values) for name in related if name in costs},
+        claims={
+            name: costs[name].law or span(costs[name].values)
+            for name in related
+            if name in costs
+        },
         fixed=0,
         place=place,
         occurrence=occurrence_of(root, place) if place else None,
@@ -503,19 +624,33 @@ def draft_of_site(
     content = {
         "title": f"{statement} {effect} in {symbol or PurePosixPath(here.file).name}",
         "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
-        "description": render("probed.md.j2", attached.context, root / register.config.templates).strip(),
+        "description": render(
+            "probed.md.j2", attached.context, root / register.config.templates
+        ).strip(),
         "locations": places,
-        "checklist": (f"{statement} no longer {effect}", *([ELSEWHERE_TOO] if place else []), SAME_RESULT),
+        "checklist": (
+            f"{statement} no longer {effect}",
+            *([ELSEWHERE_TOO] if place else []),
+            SAME_RESULT,
+        ),
     }
     return _draft(site.what, content, register, given), attached
 
 
-def _measured_again(wanted: ProbeRequest, probed: Probed, revision: str | None, **more: object) -> Attached:
+def _measured_again(
+    wanted: ProbeRequest, probed: Probed, revision: str | None, **more: object
+) -> Attached:
     """Return how a probe is measured again, as its ticket says it."""
     from finding_tickets.report.templates import Attached
 
     names = [] if probed.points[0] == ONCE else list(probed.points[0])
-    context = {"wanted": wanted, "probed": probed, "revision": revision, "names": names, **more}
+    context = {
+        "wanted": wanted,
+        "probed": probed,
+        "revision": revision,
+        "names": names,
+        **more,
+    }
     return Attached(ticket=DRAFTED, remediation="probed.yaml.j2", context=context)
 
 
@@ -542,7 +677,9 @@ def draft_of_metric(
     }
     # What no law tells is to fall below the most that was measured.
     fixed = f'"< {cost.law or max(cost.values)}"'
-    attached = _measured_again(wanted, probed, revision, claims={metric: value}, fixed=fixed, place=None)
+    attached = _measured_again(
+        wanted, probed, revision, claims={metric: value}, fixed=fixed, place=None
+    )
     return _draft(metric, content, register, given), attached
 
 
@@ -555,7 +692,9 @@ def _package_of(file: str) -> str:
     return f"{names[0]} {version(names[0])}" if names else ""
 
 
-def trace_lines(traced: TracedRun, style: Styler, width: int, *, verbose: bool) -> Iterator[str]:
+def trace_lines(
+    traced: TracedRun, style: Styler, width: int, *, verbose: bool
+) -> Iterator[str]:
     """The lines that wait, copy or allocate on the recorded GPU, and the agreement of the simulation."""
     if traced.has_stacks:
         yield from probe_lines(traced.probed, style, width, verbose=verbose)
@@ -568,14 +707,28 @@ def trace_lines(traced: TracedRun, style: Styler, width: int, *, verbose: bool) 
         yield f"{INDENT}{traced.calls} calls of ATen, {traced.distinct} distinct"
         yield from (f"{INDENT}{text}" for text in (*traced.sums, *traced.left_out))
     # Its sums are above; of all else than the shares and what is refuted, the reasons are for -v.
-    for number, block in enumerate("\n".join(traced.agreement).split("\n\n") if traced.agreement else ()):
+    for number, block in enumerate(
+        "\n".join(traced.agreement).split("\n\n") if traced.agreement else ()
+    ):
         if verbose or number < 2 or block.startswith("refuted"):
-            yield from ("", *block.strip("\n").splitlines()[: None if verbose or number else 2])
+            yield from (
+                "",
+                *block.strip("\n").splitlines()[: None if verbose or number else 2],
+            )
 
 
 def trace_item(traced: TracedRun) -> dict[str, Any]:
     """The trace as an item of a JSON output."""
-    names = ("sha256", "has_stacks", "has_lines", "has_memory", "calls", "distinct", "sums", "left_out")
+    names = (
+        "sha256",
+        "has_stacks",
+        "has_lines",
+        "has_memory",
+        "calls",
+        "distinct",
+        "sums",
+        "left_out",
+    )
     item = probe_item(traced.probed)
     return {
         **fields_of(traced.probed, "target", "device"),

@@ -24,10 +24,20 @@ REVIEW = "review"
 # The severities of documents, the worst first, and what those without one are counted as.
 SEVERITIES = (*Severity, UNDECIDED, REVIEW)
 UNNAMED = "not named"
-ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED = "endorsed", "objected", "split", "no side", "not reviewed"
+ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED = (
+    "endorsed",
+    "objected",
+    "split",
+    "no side",
+    "not reviewed",
+)
 CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
 # The opinions that take a side: whether they say that there is something to what the finding claims.
-SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
+SIDES: Mapping[str, bool] = {
+    Opinion.ENDORSE: True,
+    Opinion.REFINE: True,
+    Opinion.OBJECT: False,
+}
 
 UNPROVEN_RULE = "closed-without-evidence"
 REFUTED_RULE = "fixed-but-refuted"
@@ -103,7 +113,11 @@ class ReportRow:
     @property
     def opinions(self) -> Mapping[str, str]:
         """The last opinion of each reviewer of a finding, by their names."""
-        return {name or UNNAMED: said for name, said in self.stated.reviews} if self.is_finding else {}
+        return (
+            {name or UNNAMED: said for name, said in self.stated.reviews}
+            if self.is_finding
+            else {}
+        )
 
     @property
     def holds(self) -> bool | None:
@@ -114,7 +128,9 @@ class ReportRow:
         unknown = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
         if self.verification is None or self.verdict in unknown:
             return None
-        held = [claim.holds for claim in self.verification.claims if claim.variant == BEFORE]
+        held = [
+            claim.holds for claim in self.verification.claims if claim.variant == BEFORE
+        ]
         # One false claim refutes the finding, whatever could not be checked.
         if False in held:
             return False
@@ -135,7 +151,9 @@ def rows_of(facts: Register, chosen: Iterable[Entry]) -> Iterator[ReportRow]:
         found_now = [*row.contradictions, *_contrary_problems(row, facts)]
         yield replace(
             row,
-            contradictions=tuple(problem for problem in found_now if is_wanted(problem.rule)),
+            contradictions=tuple(
+                problem for problem in found_now if is_wanted(problem.rule)
+            ),
             is_unproven=row.is_unproven and is_wanted(UNPROVEN_RULE),
         )
 
@@ -143,7 +161,10 @@ def rows_of(facts: Register, chosen: Iterable[Entry]) -> Iterator[ReportRow]:
 def _contrary_problems(row: ReportRow, facts: Register) -> list[Problem]:
     """Return the problems of a document that is closed as fixed against its own measurement."""
     stated = row.stated
-    contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
+    contrary = row.verification and row.verification.verdict in {
+        Verdict.FAILED,
+        Verdict.REFUTED,
+    }
     # Few documents are: only those have to be read.
     if not contrary or not is_fixed(stated.status, stated.outcome):
         return []
@@ -163,7 +184,11 @@ def row_of(
     """The row of one document, by what is in it."""
     is_finding = stated.kind == "finding"
     # A ticked item, a measurement, or a reason not to look for one, is evidence.
-    shown = stated.done or measured.verdict is not Verdict.UNVERIFIED or UNPROVEN_RULE in ignored
+    shown = (
+        stated.done
+        or measured.verdict is not Verdict.UNVERIFIED
+        or UNPROVEN_RULE in ignored
+    )
     is_closed = is_finding and is_fixed(stated.status, stated.outcome)
     # A reviewer who takes no side does not split those who do.
     sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}
@@ -178,20 +203,33 @@ def row_of(
 
     def claimed(variant: str, metric: str) -> str | None:
         """Return the claim for every point; without one, all claims with their points."""
-        about = [claim for claim in stated.claims if (claim.variant, claim.metric) == (variant, metric)]
+        about = [
+            claim
+            for claim in stated.claims
+            if (claim.variant, claim.metric) == (variant, metric)
+        ]
         # A claim for all points says more than those for some.
         everywhere = [claim.text for claim in about if claim.is_everywhere]
-        return " and ".join(everywhere) or "; ".join(claim.text for claim in about) or None
+        return (
+            " and ".join(everywhere) or "; ".join(claim.text for claim in about) or None
+        )
 
-    metrics = dict.fromkeys(each.metric for each in stated.claims if each.variant in {BEFORE, AFTER})
+    metrics = dict.fromkeys(
+        each.metric for each in stated.claims if each.variant in {BEFORE, AFTER}
+    )
     return ReportRow(
         stated=stated,
         measured=measured,
         severity=(stated.severity or UNDECIDED) if is_finding else REVIEW,
         disposition=disposed(stated.status, stated.outcome) if is_finding else REVIEW,
         consensus=consensus,
-        claimed=tuple(LawChange(each, claimed(BEFORE, each), claimed(AFTER, each)) for each in metrics),
-        changes=tuple(law_changes(measured.verification)) if measured.verification else (),
+        claimed=tuple(
+            LawChange(each, claimed(BEFORE, each), claimed(AFTER, each))
+            for each in metrics
+        ),
+        changes=tuple(law_changes(measured.verification))
+        if measured.verification
+        else (),
         contradictions=tuple(contradictions),
         is_unproven=is_closed and not shown,
         ignored=ignored,
@@ -208,7 +246,11 @@ def _problem(fields: Mapping[str, Any]) -> Problem:
 def _verdict_cell(row: Entry, facts: Register) -> str:
     """Return the verdict, and verdicts of meters that disagree."""
     measured = facts.measured(row)
-    return f"{measured.verdict} ({measured.disagreement})" if measured.disagreement else measured.verdict
+    return (
+        f"{measured.verdict} ({measured.disagreement})"
+        if measured.disagreement
+        else measured.verdict
+    )
 
 
 # Every column of a list by its name, which is that of the query's key where there is one.
@@ -276,7 +318,9 @@ def csv_cell(value: object) -> str:
 def write_csv(rows: Iterable[ReportRow]) -> Iterator[str]:
     """A report as CSV: a line with the names of the columns, and a line for each document."""
     yield from csv_lines([list(CSV_COLUMNS)])
-    yield from csv_lines([_csv_value(row, name) for name in CSV_COLUMNS] for row in rows)
+    yield from csv_lines(
+        [_csv_value(row, name) for name in CSV_COLUMNS] for row in rows
+    )
 
 
 def _csv_value(row: ReportRow, name: str) -> object:
@@ -287,6 +331,12 @@ def _csv_value(row: ReportRow, name: str) -> object:
         return "yes" if row.is_unproven else "no"
     if name == "resolution":
         return row.stated.outcome
-    is_of_report = name in {"disposition", "verdict", "reason", "disagreement", "consensus"}
+    is_of_report = name in {
+        "disposition",
+        "verdict",
+        "reason",
+        "disagreement",
+        "consensus",
+    }
     value = getattr(row if is_of_report else row.stated, name)
     return BETWEEN.join(value) if isinstance(value, tuple) else value

@@ -23,7 +23,15 @@ from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Ve
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
 from finding_tickets.register.load import Register
 from finding_tickets.report.document import MeasuredDocument, measured_documents
-from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, UNPROVEN_RULE, ReportRow, row_of
+from finding_tickets.report.rows import (
+    CONSENSUS,
+    REVIEW,
+    SEVERITIES,
+    SIDES,
+    UNPROVEN_RULE,
+    ReportRow,
+    row_of,
+)
 from finding_tickets.report.text import counted
 from finding_tickets.report.verification import AFTER, BEFORE, moved_text
 
@@ -41,7 +49,9 @@ BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
 DECISIONS, MEASUREMENTS = "decisions", "measurements"
 SUM = "sum"
 # Verdicts that make work of a settled document: its measurement speaks against it.
-AGAINST = frozenset({Verdict.FAILED, Verdict.REFUTED, Verdict.STALE, Verdict.INCONCLUSIVE})
+AGAINST = frozenset(
+    {Verdict.FAILED, Verdict.REFUTED, Verdict.STALE, Verdict.INCONCLUSIVE}
+)
 CONTRADICT, STATE, PROVE, GONE = "contradictions", UNDECIDED, "unproven", "gone"
 # What to do, by the verdict or, without a verifier, by the status: what is wrong comes before what
 # waits.
@@ -165,7 +175,9 @@ class RegisterStatus:
     @property
     def alerts(self) -> list[OpenWork]:
         """The open work that people are to be shown where they did not ask: without what is verified."""
-        return [work for work in self.open_work if work.row.verdict is not Verdict.VERIFIED]
+        return [
+            work for work in self.open_work if work.row.verdict is not Verdict.VERIFIED
+        ]
 
 
 @dataclass(frozen=True)
@@ -190,7 +202,13 @@ class StatusReport:
     def revision(self) -> str:
         """The commit of the work tree with its date, and whether files differ from it; empty without git."""
         try:
-            said = ask(self.facts.root, "log", "-1", f"--abbrev={SHORT_HASH}", "--format=%h of %cs")
+            said = ask(
+                self.facts.root,
+                "log",
+                "-1",
+                f"--abbrev={SHORT_HASH}",
+                "--format=%h of %cs",
+            )
             changed = changed_files(self.facts.root, "HEAD")
         except GitError:
             return ""
@@ -217,23 +235,39 @@ def status_of_rows(
     paths = short_paths({file for row in rows for file in row.stated.files}, facts.root)
     gains = (Headline(row, text) for row in rows if (text := gains_text(row)))
     refuted = [row for row in rows if row.verdict is Verdict.REFUTED]
-    blocked = [Headline(row, f"waits for {names}") for row in rows if (names := _blockers(row, facts))]
+    blocked = [
+        Headline(row, f"waits for {names}")
+        for row in rows
+        if (names := _blockers(row, facts))
+    ]
     return RegisterStatus(
         total=len(rows),
         by_disposition=cross_table(
-            ((row.severity, row.disposition) for row in rows), SEVERITIES, [*DISPOSITIONS, UNDECIDED, REVIEW]
+            ((row.severity, row.disposition) for row in rows),
+            SEVERITIES,
+            [*DISPOSITIONS, UNDECIDED, REVIEW],
         ),
-        by_verdict=cross_table(((row.severity, row.verdict) for row in rows), SEVERITIES, verdicts),
-        by_consensus=cross_table(((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts),
+        by_verdict=cross_table(
+            ((row.severity, row.verdict) for row in rows), SEVERITIES, verdicts
+        ),
+        by_consensus=cross_table(
+            ((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts
+        ),
         by_reviewer=_reviewers(rows),
         rows=rows,
         unproven=tuple(row for row in rows if row.is_unproven),
         contradictions=tuple(problem for row in rows for problem in row.contradictions),
-        refuted=tuple(RefutedClaim(row.id, claim) for row in rows for claim in false_claims(row)),
+        refuted=tuple(
+            RefutedClaim(row.id, claim) for row in rows for claim in false_claims(row)
+        ),
         disagreements=tuple(_disagreements(rows, facts)),
         open_work=tuple(sorted(work, key=lambda item: item.row.severity)),
-        won=tuple(sorted(gains, key=lambda each: each.row.verdict is not Verdict.VERIFIED)),
-        next_steps=tuple(_next_steps(work, rows, {each.row.id for each in blocked}, query)),
+        won=tuple(
+            sorted(gains, key=lambda each: each.row.verdict is not Verdict.VERIFIED)
+        ),
+        next_steps=tuple(
+            _next_steps(work, rows, {each.row.id for each in blocked}, query)
+        ),
         disproved=tuple(Headline(row, refutation_text(row)) for row in refuted),
         blocked=tuple(blocked),
         paths=paths,
@@ -256,19 +290,27 @@ def _reviewers(rows: Sequence[ReportRow]) -> CrossTable:
     names = sorted({name for name, _ in counts})
     for name in names:
         # With those who said nothing, each row of the table adds up to all documents.
-        counts[name, DID_NOT_REVIEW] = len(rows) - sum(counts[name, standing] for standing in STANDINGS)
+        counts[name, DID_NOT_REVIEW] = len(rows) - sum(
+            counts[name, standing] for standing in STANDINGS
+        )
     return cross_table(counts.elements(), names, STANDINGS, with_sum=False)
 
 
 def cross_table(
-    counts: Iterable[tuple[str, str]], names: Iterable[str], columns: Iterable[str], *, with_sum: bool = True
+    counts: Iterable[tuple[str, str]],
+    names: Iterable[str],
+    columns: Iterable[str],
+    *,
+    with_sum: bool = True,
 ) -> CrossTable:
     """Count each pair of words; rows and columns that count nothing are left out."""
     cells = Counter(counts)
     # What people write may be called like one of the other rows, and is then counted with that.
     names = list(dict.fromkeys(names))
     # Columns that count nothing would make tables too wide to read.
-    present = [column for column in columns if any(cells[name, column] for name in names)]
+    present = [
+        column for column in columns if any(cells[name, column] for name in names)
+    ]
     lines = [(str(name), [cells[name, column] for column in present]) for name in names]
     rows = [(name, (*line, sum(line))) for name, line in lines if any(line)]
     if with_sum:
@@ -286,7 +328,9 @@ def short_paths(files: Iterable[str], root: Path) -> dict[str, str]:
     tree = WorkTree(root)
     paths = {}
     for file in files:
-        paths[file] = (is_absolute(file) and tree.at_home(file)) or _HOME.sub("", file, count=1)
+        paths[file] = (is_absolute(file) and tree.at_home(file)) or _HOME.sub(
+            "", file, count=1
+        )
     return paths
 
 
@@ -294,20 +338,37 @@ def _step(row: ReportRow, facts: Register) -> str:
     """Return the key of ``STEPS`` for an open document."""
     if row.verdict is Verdict.REPRODUCED and row.stated.place:
         file, function, code, _ = row.stated.place
-        return row.verdict if equal_statements(facts.root, file, function, code) else GONE
-    is_measurable = row.verdict is not Verdict.UNVERIFIED or facts.has_verifier(row.stated)
+        return (
+            row.verdict if equal_statements(facts.root, file, function, code) else GONE
+        )
+    is_measurable = row.verdict is not Verdict.UNVERIFIED or facts.has_verifier(
+        row.stated
+    )
     return row.verdict if is_measurable else row.stated.status or row.verdict
 
 
 def _blockers(row: ReportRow, facts: Register) -> str:
     """Return the open documents that block an open one."""
-    relations = facts.relations.by_id.get(row.id.casefold(), ()) if row.stated.status in UNSETTLED else ()
-    others = (facts.relations.rows.get(other) for other, how in relations if how is Relationship.BLOCKED_BY)
-    return ", ".join(other.id for other in others if other and other.status in UNSETTLED)
+    relations = (
+        facts.relations.by_id.get(row.id.casefold(), ())
+        if row.stated.status in UNSETTLED
+        else ()
+    )
+    others = (
+        facts.relations.rows.get(other)
+        for other, how in relations
+        if how is Relationship.BLOCKED_BY
+    )
+    return ", ".join(
+        other.id for other in others if other and other.status in UNSETTLED
+    )
 
 
 def _next_steps(
-    work: Iterable[OpenWork], rows: Sequence[ReportRow], blocked: Collection[str], query: str
+    work: Iterable[OpenWork],
+    rows: Sequence[ReportRow],
+    blocked: Collection[str],
+    query: str,
 ) -> Iterator[NextStep]:
     """Yield the steps to take, each with its documents and a command that lists them."""
     found = {
@@ -326,7 +387,12 @@ def _next_steps(
             continue
         # What is blocked cannot be done next; of the worst, what has waited longest comes first.
         named = sorted(
-            found[step], key=lambda row: (row.id in blocked, row.severity, row.stated.created or "no date")
+            found[step],
+            key=lambda row: (
+                row.id in blocked,
+                row.severity,
+                row.stated.created or "no date",
+            ),
         )
         command, condition = "tickets list", _condition(key)
         if key in rules:
@@ -334,7 +400,9 @@ def _next_steps(
         asked = f"{chosen} {condition}".strip()
         if key == GONE:
             command, asked = "tickets fix", named[0].id
-        yield NextStep(step, tuple(named), f"{command} {shlex.quote(asked)}" if asked else command)
+        yield NextStep(
+            step, tuple(named), f"{command} {shlex.quote(asked)}" if asked else command
+        )
 
 
 def _condition(key: str) -> str:
@@ -352,13 +420,21 @@ def _condition(key: str) -> str:
 def gains_text(row: ReportRow) -> str:
     """Describe the costs that the fix reduces; empty if it reduces none, or if a claim about it is false."""
     done = row.verification
-    if done is None or row.verdict in UNSURE or not {BEFORE, AFTER} <= done.variants.keys():
+    if (
+        done is None
+        or row.verdict in UNSURE
+        or not {BEFORE, AFTER} <= done.variants.keys()
+    ):
         return ""
     before, after = done.variants[BEFORE], done.variants[AFTER]
     less, more = list[str](), list[str]()
-    for metric in dict.fromkeys(each.metric for each in done.claims if each.variant in {BEFORE, AFTER}):
+    for metric in dict.fromkeys(
+        each.metric for each in done.claims if each.variant in {BEFORE, AFTER}
+    ):
         noun = NOUNS.get(metric, metric.replace("_", " "))
-        old, new = (_highest(variant, metric, done.sweep) for variant in (before, after))
+        old, new = (
+            _highest(variant, metric, done.sweep) for variant in (before, after)
+        )
         if old is None or new is None:
             continue
         law, fixed = before.laws.get(metric), after.laws.get(metric)
@@ -369,7 +445,11 @@ def gains_text(row: ReportRow) -> str:
         elif old > new and law and fixed:
             was, now = _law_in_words(law), _law_in_words(fixed)
             now += moved
-            less.append(f"{was} {noun} became {now}" if was == law else f"{noun}: {was} became {now}")
+            less.append(
+                f"{was} {noun} became {now}"
+                if was == law
+                else f"{noun}: {was} became {now}"
+            )
         elif old > new:
             least = f"{most}{new:,}" if new else "none"
             less.append(f"{noun}: {most}{old:,} became {least}{moved}")
@@ -378,7 +458,9 @@ def gains_text(row: ReportRow) -> str:
     return "; ".join(less)
 
 
-def _highest(variant: VariantResult, metric: str, sweep: Sequence[Mapping[str, int]]) -> int | None:
+def _highest(
+    variant: VariantResult, metric: str, sweep: Sequence[Mapping[str, int]]
+) -> int | None:
     """Return the highest cost at any point of the sweep; None if it is not known."""
     law = variant.laws.get(metric)
     if law:
@@ -397,7 +479,11 @@ def _law_in_words(law: str) -> str:
 
 def false_claims(row: ReportRow) -> list[ClaimResult]:
     """Return the claims of a document that were measured to be false, expected or not."""
-    return [each for each in (row.verification.claims if row.verification else ()) if each.holds is False]
+    return [
+        each
+        for each in (row.verification.claims if row.verification else ())
+        if each.holds is False
+    ]
 
 
 def refutation_text(row: ReportRow) -> str:
@@ -405,7 +491,9 @@ def refutation_text(row: ReportRow) -> str:
     claims = false_claims(row)
     if not claims:
         return ""
-    first, *others = sorted(claims, key=lambda each: (not each.is_surprise, each.variant != BEFORE))
+    first, *others = sorted(
+        claims, key=lambda each: (not each.is_surprise, each.variant != BEFORE)
+    )
     said = f"measured {first.measured}, which is not expected"
     if not first.is_surprise:
         said = first.why or f"measured {first.measured}"
@@ -413,18 +501,24 @@ def refutation_text(row: ReportRow) -> str:
     return f"{first.id} claims {first.claimed}, but {said}{more}"
 
 
-def _disagreements(rows: Sequence[ReportRow], facts: Register) -> Iterator[Disagreement]:
+def _disagreements(
+    rows: Sequence[ReportRow], facts: Register
+) -> Iterator[Disagreement]:
     """Yield pairs of duplicates that disagree, at least one of them in the report."""
     # Of documents that share an ID the first one counts.
     by_id = {row.id.casefold(): row for row in reversed(rows)}
     for edge in facts.relations.edges:
         keys = edge.source.casefold(), edge.target.casefold()
-        if edge.relationship is not Relationship.DUPLICATE or by_id.keys().isdisjoint(keys):
+        if edge.relationship is not Relationship.DUPLICATE or by_id.keys().isdisjoint(
+            keys
+        ):
             continue
         pair = []
         for key in dict.fromkeys(keys):
             stated = facts.relations.rows.get(key)
-            row = by_id.get(key) or (row_of(stated, facts.measured(stated)) if stated else None)
+            row = by_id.get(key) or (
+                row_of(stated, facts.measured(stated)) if stated else None
+            )
             if row and row.is_finding:
                 pair.append(row)
         if len(pair) < len(keys):

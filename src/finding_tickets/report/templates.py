@@ -56,13 +56,17 @@ def render(name: str, context: Mapping[str, object], own: Path | None = None) ->
     return "".join(render_pieces(name, context, own))
 
 
-def render_pieces(name: str, context: Mapping[str, object], own: Path | None) -> Iterator[str]:
+def render_pieces(
+    name: str, context: Mapping[str, object], own: Path | None
+) -> Iterator[str]:
     """Yield what ``render`` returns, piece by piece; raise what that raises."""
     environment = _environment(own)
     try:
         yield from environment.get_template(name).generate(context)
     except TemplateSyntaxError as error:
-        raise BadDataError(str(error.message), file=error.filename, line=error.lineno) from None
+        raise BadDataError(
+            str(error.message), file=error.filename, line=error.lineno
+        ) from None
     # What our own code says of other files is no error of the template.
     except TicketsError:
         raise
@@ -74,7 +78,11 @@ def render_pieces(name: str, context: Mapping[str, object], own: Path | None) ->
             if isinstance(error, OSError | UnicodeDecodeError):
                 raise BadDataError(f"template {name} cannot be read: {error}") from None
             raise
-        said = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+        said = (
+            str(error)
+            if isinstance(error, TemplateError)
+            else f"{type(error).__name__}: {error}"
+        )
         if isinstance(error, TemplateNotFound):
             said = _missing(error, environment).message
         raise BadDataError(said, file=place.filename, line=place.lineno) from None
@@ -132,7 +140,13 @@ def _environment(own: Path | None) -> Environment:
         # The other templates make Markdown, Python and YAML.
         autoescape=lambda name: name is not None and name.endswith(HTML),
     )
-    environment.filters |= {"cell": cell, "code": code, "fenced": fenced, "quoted": quoted, "text": text}
+    environment.filters |= {
+        "cell": cell,
+        "code": code,
+        "fenced": fenced,
+        "quoted": quoted,
+        "text": text,
+    }
     return environment
 
 
@@ -199,8 +213,15 @@ def scaffold(draft: Draft, root: Path) -> Attached:
     named = [(place.file, place.symbol) for place in draft.locations if place.symbol]
     files = {"{verifier}": "verifier.py.j2"}
     if not named:
-        files |= {"{fixes}/found.py": "variant.py.j2", "{fixes}/fix.py": "variant.py.j2"}
-        context: dict[str, object] = {"target": None, "found": "", "arguments": {"values": ""}}
+        files |= {
+            "{fixes}/found.py": "variant.py.j2",
+            "{fixes}/fix.py": "variant.py.j2",
+        }
+        context: dict[str, object] = {
+            "target": None,
+            "found": "",
+            "arguments": {"values": ""},
+        }
     else:
         file, symbol = named[0]
         context = _function_context(file, symbol.removesuffix("()"), root)
@@ -216,7 +237,11 @@ def _function_context(file: str, name: str, root: Path) -> dict[str, object]:
     path = FunctionPath(file, name)
     _, body, function = find_function(path, root)
     if function is None:
-        there = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        there = [
+            node.name
+            for node in body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        ]
         hint = suggest(path.function.rpartition(".")[2], there)
         raise UsageError(f"{file} defines no function {path.function}", hint=hint)
     given = function.args.posonlyargs + function.args.args
@@ -232,7 +257,12 @@ def _function_context(file: str, name: str, root: Path) -> dict[str, object]:
 
 
 def ticket_files(
-    register: Register, draft: Draft, ticket_id: str, path: str, today: date, attached: Attached | None
+    register: Register,
+    draft: Draft,
+    ticket_id: str,
+    path: str,
+    today: date,
+    attached: Attached | None,
 ) -> dict[str, str]:
     """The text of every file by its path from the root; the ticket is at ``path`` and comes first.
 
@@ -248,7 +278,8 @@ def ticket_files(
     ticked = {word_for(name, vocabulary.categories): name for name in draft.categories}
     if None in ticked:
         raise BadDataError(
-            f"unknown category {ticked[None]}", hint=f"one of {', '.join(vocabulary.categories)}"
+            f"unknown category {ticked[None]}",
+            hint=f"one of {', '.join(vocabulary.categories)}",
         )
     context = {
         "draft": draft,
@@ -264,19 +295,28 @@ def ticket_files(
     own = register.root / register.config.templates
     templates = {path: attached.ticket}
     # Files beside the ticket are named after its ID.
-    templates |= {place.format(**usual): template for place, template in attached.files.items()}
-    texts = {name: render(template, context, own) for name, template in templates.items()}
+    templates |= {
+        place.format(**usual): template for place, template in attached.files.items()
+    }
+    texts = {
+        name: render(template, context, own) for name, template in templates.items()
+    }
     # Imports recognise a finding by its mark; a template of the user may have left it out.
     if attached.mark not in texts[path]:
         texts[path] += f"\n<!-- {attached.mark} -->\n"
     # A ticket that reads back as something else than was asked for is not written.
     document, problems = read_document(texts[path].encode(), path, vocabulary)
     for problem in problems:
-        raise BadDataError(f"the ticket cannot be written: {problem.message}", hint=problem.hint)
+        raise BadDataError(
+            f"the ticket cannot be written: {problem.message}", hint=problem.hint
+        )
     if document is None or document.kind != "finding" or document.id.value != ticket_id:
-        raise BadDataError(f"the ticket cannot be written: it would not be read as {ticket_id}")
+        raise BadDataError(
+            f"the ticket cannot be written: it would not be read as {ticket_id}"
+        )
     if squeeze(document.title.value) != squeeze(draft.title):
         raise BadDataError(
-            f"the title would be read as {document.title.value!r}", hint="write it without markup"
+            f"the title would be read as {document.title.value!r}",
+            hint="write it without markup",
         )
     return texts

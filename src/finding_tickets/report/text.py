@@ -55,7 +55,9 @@ class TextSection(NamedTuple):
     title: str
     rows: Sequence[Sequence[TableCell]]
     header: Sequence[str] = ()
-    is_cut: bool = False  # whether the last column is cut where a terminal is too narrow
+    is_cut: bool = (
+        False  # whether the last column is cut where a terminal is too narrow
+    )
 
 
 def fields_of(record: object, *names: str) -> dict[str, object]:
@@ -115,7 +117,11 @@ def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signatur
 
 
 def aligned(
-    rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width: int = 0, *, evenly: bool = False
+    rows: Iterable[Sequence[TableCell]],
+    style: Styler = plainly,
+    width: int = 0,
+    *,
+    evenly: bool = False,
 ) -> list[str]:
     """Return rows of cells as lines with aligned columns, in which nothing can steer a terminal.
 
@@ -125,7 +131,9 @@ def aligned(
     for row in rows:
         styled = [cell if isinstance(cell, Styled) else Styled(cell) for cell in row]
         table.append([Styled(printable(cell.text), cell.style) for cell in styled])
-    widths = [max(cells(cell.text) for cell in column) for column in zip(*table, strict=True)]
+    widths = [
+        max(cells(cell.text) for cell in column) for column in zip(*table, strict=True)
+    ]
     room = width - len(INDENT) * (len(widths) - 1)
     if width and evenly:
         _shrink(widths, room)
@@ -141,7 +149,9 @@ def aligned(
             filled = fitted(cell.text, columns)
             text = filled.rstrip(" ")
             # The style ends with the text: blanks between columns have no colour.
-            pieces.append((style(text, cell.style) if text else "") + filled[len(text) :])
+            pieces.append(
+                (style(text, cell.style) if text else "") + filled[len(text) :]
+            )
         lines.append(INDENT.join(pieces).rstrip(" "))
     return lines
 
@@ -157,7 +167,11 @@ def _shrink(widths: list[int], room: int) -> None:
 
 
 def table_lines(
-    rows: Sequence[Sequence[TableCell]], style: Styler = plainly, width: int = 0, *, most: int | None = None
+    rows: Sequence[Sequence[TableCell]],
+    style: Styler = plainly,
+    width: int = 0,
+    *,
+    most: int | None = None,
 ) -> Iterator[str]:
     """Yield rows as indented lines with aligned columns; beyond ``most``, how many more there are."""
     shown = rows[:most]
@@ -171,5 +185,9 @@ def section_lines(section: TextSection, style: Styler, width: int = 0) -> Iterat
     """Yield the title of a section, and below it, indented, its header and its rows."""
     if section.title:
         yield style(printable(section.title), "bold")
-    header = [[Styled(title, "dim") for title in section.header]] if section.header else []
-    yield from table_lines([*header, *section.rows], style, width if section.is_cut else 0)
+    header = (
+        [[Styled(title, "dim") for title in section.header]] if section.header else []
+    )
+    yield from table_lines(
+        [*header, *section.rows], style, width if section.is_cut else 0
+    )

@@ -78,7 +78,9 @@ def law_changes(verification: Verification) -> list[LawChange]:
     for claim in verification.claims:
         # Other variants have claims as well; what people ask first is what the fix changed.
         if claim.variant in {BEFORE, AFTER} and claim.metric not in changes:
-            change = LawChange(claim.metric, law_of(before, claim.metric), law_of(after, claim.metric))
+            change = LawChange(
+                claim.metric, law_of(before, claim.metric), law_of(after, claim.metric)
+            )
             changes[claim.metric] = change
     return [change for change in changes.values() if change.text]
 
@@ -99,7 +101,9 @@ def circumstances(verification: Verification) -> str:
 def deciding_changes(verification: Verification) -> list[LawChange]:
     """Return what tells the finding: the laws that the fix changed and that are not 0; else all."""
     changes = law_changes(verification)
-    deciding = [each for each in changes if each.before != each.after and each.text != "0"]
+    deciding = [
+        each for each in changes if each.before != each.after and each.text != "0"
+    ]
     return [_shortened(each, verification) for each in deciding or changes]
 
 
@@ -112,7 +116,12 @@ def _shortened(change: LawChange, verification: Verification) -> LawChange:
     if after != change.after:
         for claim in verification.claims:
             is_bound = claim.claimed.startswith("<") and " where " not in claim.claimed
-            if claim.variant == AFTER and claim.metric == change.metric and claim.holds and is_bound:
+            if (
+                claim.variant == AFTER
+                and claim.metric == change.metric
+                and claim.holds
+                and is_bound
+            ):
                 after = claim.claimed
                 break
     return LawChange(change.metric, before, after)
@@ -129,7 +138,9 @@ def moved_text(verification: Verification) -> str:
 
 def brief_reason(verification: Verification) -> str:
     """Return the reason of the verdict; where claims are false, how many are, since each is listed."""
-    deciding = [claim for claim in verification.claims if claim.variant in {BEFORE, AFTER}]
+    deciding = [
+        claim for claim in verification.claims if claim.variant in {BEFORE, AFTER}
+    ]
     false = [claim.variant for claim in deciding if claim.holds is False]
     if false and verification.verdict in {Verdict.REFUTED, Verdict.FAILED}:
         total = counted(sum(claim.variant in false for claim in deciding), "claim")
@@ -143,14 +154,21 @@ def change_section(verification: Verification) -> TextSection:
     """Show before and after of the metrics that tell the finding."""
     rows = [(each.metric, each.text) for each in deciding_changes(verification)]
     # A bound may be cut, laws stay whole.
-    return TextSection("", _at_most(MOST_METRICS, rows), is_cut=any("-> <" in text for _, text in rows))
+    return TextSection(
+        "", _at_most(MOST_METRICS, rows), is_cut=any("-> <" in text for _, text in rows)
+    )
 
 
-def _at_most(most: int, rows: Sequence[Sequence[TableCell]]) -> list[Sequence[TableCell]]:
+def _at_most(
+    most: int, rows: Sequence[Sequence[TableCell]]
+) -> list[Sequence[TableCell]]:
     """Return the first rows; where there are more than ``most``, the last line has their number."""
     if len(rows) <= most:
         return list(rows)
-    return [*rows[: most - 1], ("", f"and {len(rows) - most + 1} more", *[""] * (len(rows[0]) - 2))]
+    return [
+        *rows[: most - 1],
+        ("", f"and {len(rows) - most + 1} more", *[""] * (len(rows[0]) - 2)),
+    ]
 
 
 def brief_sections(verification: Verification) -> list[TextSection]:
@@ -191,7 +209,9 @@ def _is_noted(claim: ClaimResult, verification: Verification) -> bool:
 
 def _outcomes(claims: Iterable[ClaimResult]) -> str:
     """Count how claims came out: ``30 hold, 5 are false as expected``."""
-    counts = Counter("surprise" if claim.is_surprise else MARKS[claim.holds] for claim in claims)
+    counts = Counter(
+        "surprise" if claim.is_surprise else MARKS[claim.holds] for claim in claims
+    )
     words = {
         "holds": ("holds", "hold"),
         "false": ("is false as expected", "are false as expected"),
@@ -208,13 +228,19 @@ def _outcomes(claims: Iterable[ClaimResult]) -> str:
 def _lines_that_matter(verification: Verification) -> list[Sequence[TableCell]]:
     """Return the lines of ``found`` and ``fix`` at which what decides grows, or else that wait or copy."""
     metrics = [each.metric for each in deciding_changes(verification)]
-    wanted = {*WAITING.intersection(metric.removesuffix("_bytes") for metric in metrics)}
+    wanted = {
+        *WAITING.intersection(metric.removesuffix("_bytes") for metric in metrics)
+    }
     if "syncs" in metrics:
         wanted |= SYNCS
     if MEMORY.intersection(metrics[:1]):
         wanted.add("allocations")
-    variants = {name: each for name, each in verification.variants.items() if name in MOST_LINES}
-    if not any(site.what in wanted for variant in variants.values() for site in variant.sites):
+    variants = {
+        name: each for name, each in verification.variants.items() if name in MOST_LINES
+    }
+    if not any(
+        site.what in wanted for variant in variants.values() for site in variant.sites
+    ):
         wanted = {*WAITING}
     rows: list[Sequence[TableCell]] = []
     for name, most in MOST_LINES.items():
@@ -238,14 +264,21 @@ def verification_sections(verification: Verification) -> list[TextSection]:
             points.append(("" if points else claim.id, point))
         # A sweep of many points would push everything else off the screen.
         failures += _at_most(SHOWN_POINTS + 1, points)
-    laws = [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)]
+    laws = [
+        (each.metric, each.before or "", each.after or "")
+        for each in law_changes(verification)
+    ]
     header = ("line", "function", "costs", "code")
     lines: dict[str, TextSection] = {}
     for name, variant in verification.variants.items():
         rows = _site_rows(variant.sites, WAITING)
-        lines[name] = TextSection(f"lines of {name} that wait or copy", rows, header, is_cut=True)
+        lines[name] = TextSection(
+            f"lines of {name} that wait or copy", rows, header, is_cut=True
+        )
     claims = [_claim_cells(claim) for claim in verification.claims]
-    left_out = [(f"{at_text(point.at)}: {point.why}",) for point in verification.not_measured]
+    left_out = [
+        (f"{at_text(point.at)}: {point.why}",) for point in verification.not_measured
+    ]
     sections = [TextSection("laws", laws, ("metric", BEFORE, AFTER))]
     # The lines of the finding stand next to the laws that they explain.
     if BEFORE in lines:
@@ -256,7 +289,11 @@ def verification_sections(verification: Verification) -> list[TextSection]:
         *lines.values(),
     ]
     for name, variant in verification.variants.items():
-        sections.append(operation_section(f"operations of {name} at the last point", variant.operations))
+        sections.append(
+            operation_section(
+                f"operations of {name} at the last point", variant.operations
+            )
+        )
     sections += [
         TextSection("not measured", left_out),
     ]
@@ -269,10 +306,14 @@ def operation_section(title: str, operations: Sequence[OperationCost]) -> TextSe
     for each in operations:
         costs = ", ".join(f"{name} {count}" for name, count in each.costs.items())
         rows.append((each.operation, costs, each.rests_on))
-    return TextSection(title, _at_most(MOST_OPERATIONS, rows), ("operation", "costs", "rests on"))
+    return TextSection(
+        title, _at_most(MOST_OPERATIONS, rows), ("operation", "costs", "rests on")
+    )
 
 
-def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled, str, str, Styled]:
+def _claim_cells(
+    claim: ClaimResult, *, at_point: bool = False
+) -> tuple[Styled, str, str, Styled]:
     """Show the outcome of a claim, and the expectation of the ticket unless the claim just holds.
 
     The measurement shown is the whole sweep's, or the one of the first point at which the claim fails.
@@ -293,19 +334,30 @@ def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled,
         measured += f" (NOT AS EXPECTED{why})"
     elif claim.holds is False:
         measured += f" (as expected{why})"
-    return Styled(MARKS[claim.holds], look), claim.id, claim.claimed, Styled(measured, loud)
+    return (
+        Styled(MARKS[claim.holds], look),
+        claim.id,
+        claim.claimed,
+        Styled(measured, loud),
+    )
 
 
-def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str, str], list[tuple[str, str]]]:
+def laws_by_line(
+    sites: Iterable[SiteLaw],
+) -> dict[tuple[str, int, str, str], list[tuple[str, str]]]:
     """Return each source line once, by file, number, function and code, with what it costs by which law."""
     lines: dict[tuple[str, int, str, str], list[tuple[str, str]]] = {}
     for site in sites:
         place = (site.file, site.line, site.function, site.code)
-        lines.setdefault(place, []).append((site.what, site.law or site.growth or NO_LAW))
+        lines.setdefault(place, []).append(
+            (site.what, site.law or site.growth or NO_LAW)
+        )
     return lines
 
 
-def _site_rows(sites: Iterable[SiteLaw], wanted: Collection[str]) -> list[tuple[TableCell, ...]]:
+def _site_rows(
+    sites: Iterable[SiteLaw], wanted: Collection[str]
+) -> list[tuple[TableCell, ...]]:
     """Return each source line with one of the wanted costs: place, function, laws, and its code.
 
     All waits have one word.
@@ -318,7 +370,9 @@ def _site_rows(sites: Iterable[SiteLaw], wanted: Collection[str]) -> list[tuple[
         for metric, law in laws:
             word = "syncs" if metric in SYNCS or metric == "drains" else metric
             by_law.setdefault(law, {})[word] = None
-        costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
+        costs = "; ".join(
+            f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items()
+        )
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, code))
     return rows
 
@@ -333,7 +387,9 @@ def verification_lines(
     """Yield a verification for a reader, with the code of the lines that cost."""
     verdict = verification.verdict
     name = style(printable(verification.ticket), "bold")
-    reason = brief_reason(verification) if is_brief else single_line(verification.reason)
+    reason = (
+        brief_reason(verification) if is_brief else single_line(verification.reason)
+    )
     yield f"{name}  {style(verdict, COLOURS.get(verdict, 'red'))}: {reason}"
     if verdict is not Verdict.UNVERIFIED:
         yield INDENT + printable(circumstances(verification))
@@ -343,9 +399,14 @@ def verification_lines(
             yield INDENT + line
 
 
-def summary_lines(verifications: Iterable[Verification], style: Styler, width: int = 0) -> list[str]:
+def summary_lines(
+    verifications: Iterable[Verification], style: Styler, width: int = 0
+) -> list[str]:
     """Return a line for each verification: its verdict, how many claims are as expected, what changed."""
-    header = [Styled(title, "dim") for title in ("ticket", "verdict", "as expected", "before -> after")]
+    header = [
+        Styled(title, "dim")
+        for title in ("ticket", "verdict", "as expected", "before -> after")
+    ]
     rows: list[Sequence[TableCell]] = [header]
     for each in verifications:
         expected = sum(claim.as_expected for claim in each.claims)
@@ -356,5 +417,7 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
                 change = f"{first.metric}: {first.text}"
         ticket = Styled(each.ticket, "bold")
         verdict = Styled(each.verdict, COLOURS.get(each.verdict, "red"))
-        rows.append((ticket, verdict, Styled(f"{expected} of {len(each.claims)}", look), change))
+        rows.append(
+            (ticket, verdict, Styled(f"{expected} of {len(each.claims)}", look), change)
+        )
     return aligned(rows, style, width)

@@ -18,7 +18,12 @@ from finding_tickets.ground.files import fixes_folder, replace, safe_name
 from finding_tickets.measure.tasks import belongs_to
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.files import ABSENT, DiskFiles, state_of
-from finding_tickets.register.recorded import read_facts, verification_facts, verification_in, write_facts
+from finding_tickets.register.recorded import (
+    read_facts,
+    verification_facts,
+    verification_in,
+    write_facts,
+)
 from finding_tickets.register.staleness import (
     OWN_PYTHON,
     PYTHON,
@@ -49,13 +54,17 @@ def load(content: bytes) -> Evidence:
         NotEvidenceError: An older version wrote it, or it is not as it was written.
     """
     facts = read_facts(content)
-    inputs = tuple(Input(kind=kind, name=name, value=value) for kind, name, value in facts["input"])
+    inputs = tuple(
+        Input(kind=kind, name=name, value=value) for kind, name, value in facts["input"]
+    )
     return Evidence(inputs=inputs, verification=verification_in(facts))
 
 
 def name_of(verification: Verification) -> str:
     """Return the file of a verification within the folder of evidence."""
-    name = safe_name(f"{verification.meter}-torch{verification.torch}-{verification.device}")
+    name = safe_name(
+        f"{verification.meter}-torch{verification.torch}-{verification.device}"
+    )
     return f"{safe_name(verification.ticket)}/{name}.json"
 
 
@@ -77,7 +86,9 @@ def write(evidence: Evidence, root: Path, folder: str) -> None:
             replace(path, content, mode=0o644)
 
 
-def collect_inputs(planned: Plan, done: Verification, files: Iterable[Input]) -> tuple[Input, ...]:
+def collect_inputs(
+    planned: Plan, done: Verification, files: Iterable[Input]
+) -> tuple[Input, ...]:
     """Return what a verification depends on: versions, the Remediation section, commits, and ``files``.
 
     Code at a revision is known by its commit.
@@ -96,9 +107,15 @@ def collect_inputs(planned: Plan, done: Verification, files: Iterable[Input]) ->
     ]
     if not planned.run:
         # Another file there may be another variant.
-        inputs.append(Input(kind="folder", name=folder, value=variant_files(planned.root, folder)))
-    commits = {str(revision): revision.commit for revision in planned.revisions.values()}
-    inputs += [Input(kind="commit", name=name, value=commits[name]) for name in sorted(commits)]
+        inputs.append(
+            Input(kind="folder", name=folder, value=variant_files(planned.root, folder))
+        )
+    commits = {
+        str(revision): revision.commit for revision in planned.revisions.values()
+    }
+    inputs += [
+        Input(kind="commit", name=name, value=commits[name]) for name in sorted(commits)
+    ]
     return (*inputs, *files)
 
 
@@ -134,7 +151,12 @@ def collect_files(
     and before it was used: C code of the run may have written it.
     """
     outcomes = list(outcomes)
-    written = {file.path for outcome in outcomes for file in outcome.used.files if file.is_written}
+    written = {
+        file.path
+        for outcome in outcomes
+        for file in outcome.used.files
+        if file.is_written
+    }
     data = {path for path in written if not path.endswith(".py")}
     places = [*elsewhere, sys.prefix, sys.base_prefix]
     foreign = [Path(place) for place in places if Path(place).is_relative_to(root)]
@@ -142,9 +164,15 @@ def collect_files(
     for outcome in outcomes:
         for file in outcome.used.files:
             path = Path(file.path)
-            if file.is_written or file.path in data or file.changed >= outcome.used.begin:
+            if (
+                file.is_written
+                or file.path in data
+                or file.changed >= outcome.used.begin
+            ):
                 continue
-            if not belongs_to(root, path) or any(path.is_relative_to(folder) for folder in foreign):
+            if not belongs_to(root, path) or any(
+                path.is_relative_to(folder) for folder in foreign
+            ):
                 continue
             name = path.relative_to(root).as_posix()
             if match := _CACHED.search(name):

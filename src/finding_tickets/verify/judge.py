@@ -34,7 +34,13 @@ from finding_tickets.model.verification import (
     SiteLaw,
     Verification,
 )
-from finding_tickets.model.vocabulary import ELSEWHERE, OUTCOME, SAME_RESULT, WITHOUT, Verdict
+from finding_tickets.model.vocabulary import (
+    ELSEWHERE,
+    OUTCOME,
+    SAME_RESULT,
+    WITHOUT,
+    Verdict,
+)
 from finding_tickets.verify.plan import Plan
 
 T = TypeVar("T")
@@ -73,7 +79,9 @@ def parse_worker_result(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T:
     try:
         return kind.validate_python(outcome.value)
     except ValidationError as error:
-        raise CannotMeasureError(f"invalid result from the worker: {error.errors()[0]['msg']}") from None
+        raise CannotMeasureError(
+            f"invalid result from the worker: {error.errors()[0]['msg']}"
+        ) from None
 
 
 def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:
@@ -93,7 +101,9 @@ def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResul
     results = []
     for claim in claims:
         checked = _checked(claim, measured, troubles)
-        said = _said_of_place(claim, checked, measured) if checked.holds is False else ()
+        said = (
+            _said_of_place(claim, checked, measured) if checked.holds is False else ()
+        )
         results.append(_result(claim, checked, said))
     return tuple(results)
 
@@ -103,7 +113,9 @@ def open_claims(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
     return tuple(_result(claim, Checked(None, "nothing")) for claim in claims)
 
 
-def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> str | None:
+def trouble(
+    variant: str, measured: MeasuredTicket, claims: Sequence[Claim]
+) -> str | None:
     """Return why the runs of a variant decide nothing; None if they decide.
 
     No run took place, one raised at a point where no claim about the variant applies to that, or one met an
@@ -112,7 +124,11 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
     result = measured.variants.get(variant)
     if not result or not result.samples:
         return f"{variant} was not run"
-    own = [claim for claim in claims if claim.variant == variant and claim.metric in ENDINGS]
+    own = [
+        claim
+        for claim in claims
+        if claim.variant == variant and claim.metric in ENDINGS
+    ]
     for sample in result.samples:
         # A size that no file states may be none that the code is made for.
         if not sample.error or sample.at in measured.further:
@@ -124,15 +140,21 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
                 with located(claim.id, claim.line):
                     # A claim allows the exception or is false; a growth class is neither.
                     is_class = parse_condition(claim.value).relation == GROWTH
-                    decided |= not is_class and meets(sample.at, parse_conditions(claim.at))
+                    decided |= not is_class and meets(
+                        sample.at, parse_conditions(claim.at)
+                    )
         if not decided:
             return f"{named_at(variant, sample.at)}: {sample.error}"
     return (
-        f"{variant} uses operations of unknown cost: {', '.join(result.unknown)}" if result.unknown else None
+        f"{variant} uses operations of unknown cost: {', '.join(result.unknown)}"
+        if result.unknown
+        else None
     )
 
 
-def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> Verification:
+def judge(
+    todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False
+) -> Verification:
     """Return the verification of a ticket.
 
     With ``unchanged``, found and fix are the same code: what holds for the fix does not count as its success.
@@ -145,12 +167,18 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
     if later:
         claims = tuple(claim for claim in claims if claim.id != OUTCOME)
     deciding = [name for name in DECIDING if name in todo.variants]
-    why_not = next(filter(None, (trouble(name, measured, todo.claims) for name in deciding)), None)
-    verdict, reason = verdict_of(claims, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
+    why_not = next(
+        filter(None, (trouble(name, measured, todo.claims) for name in deciding)), None
+    )
+    verdict, reason = verdict_of(
+        claims, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not
+    )
     if verdict is Verdict.VERIFIED and not todo.keep:
         if race := find_race(todo.claims, measured):
             verdict, reason = Verdict.FAILED, race
-        elif not any(one.variant == FIX and one.metric == SAME_RESULT for one in claims):
+        elif not any(
+            one.variant == FIX and one.metric == SAME_RESULT for one in claims
+        ):
             reason += f"; by now {later}" if later else f"; {NOT_COMPARED}"
         if measured.dearer and verdict is Verdict.VERIFIED:
             reason += f"; costs more otherwise: {', '.join(measured.dearer)}"
@@ -189,7 +217,11 @@ def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
         return ""
     if count_hazards(measured, FOUND) >= count_hazards(measured, FIX):
         return ""
-    known = {(each.function, each.code) for each in measured.variants[FOUND].sites if each.what == "hazards"}
+    known = {
+        (each.function, each.code)
+        for each in measured.variants[FOUND].sites
+        if each.what == "hazards"
+    }
     places = []
     for each in measured.variants[FIX].sites:
         if each.what == "hazards" and (each.function, each.code) not in known:
@@ -200,7 +232,13 @@ def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
 
 def raced_text(sites: Iterable[SiteLaw]) -> str:
     """Name the lines that each race should have come after, as far as they are known."""
-    return unordered_text([f"{each.file}:{each.line}: {each.code}" for each in sites if each.what == RACED])
+    return unordered_text(
+        [
+            f"{each.file}:{each.line}: {each.code}"
+            for each in sites
+            if each.what == RACED
+        ]
+    )
 
 
 def unordered_text(places: Sequence[str]) -> str:
@@ -214,7 +252,11 @@ def unordered_text(places: Sequence[str]) -> str:
 def count_hazards(measured: MeasuredTicket | Verification, variant: str) -> int:
     """Return how often a variant races at all points together; 0 for one that was not measured."""
     result = measured.variants.get(variant)
-    return sum(sample.metrics.get("hazards", 0) for sample in result.samples) if result else 0
+    return (
+        sum(sample.metrics.get("hazards", 0) for sample in result.samples)
+        if result
+        else 0
+    )
 
 
 def propose(stated: Sequence[Claim], measured: MeasuredTicket) -> dict[str, str]:
@@ -227,7 +269,11 @@ def propose(stated: Sequence[Claim], measured: MeasuredTicket) -> dict[str, str]
     known = {claim.metric for claim in stated if claim.variant == FIX}
     values = {}
     for claim in stated:
-        counts = [sample.metrics[claim.metric] for sample in samples if claim.metric in sample.metrics]
+        counts = [
+            sample.metrics[claim.metric]
+            for sample in samples
+            if claim.metric in sample.metrics
+        ]
         if claim.variant == FOUND and counts and claim.metric not in known:
             values[claim.metric] = laws.get(claim.metric) or span(counts)
     return values
@@ -246,10 +292,17 @@ def verdict_of(
         return Verdict.INCONCLUSIVE, trouble
     if not deciding:
         return Verdict.INCONCLUSIVE, "there is no claim about found or fix"
-    if open_claims := [f"{claim.id}: {claim.measured}" for claim in deciding if claim.holds is None]:
+    if open_claims := [
+        f"{claim.id}: {claim.measured}" for claim in deciding if claim.holds is None
+    ]:
         return Verdict.INCONCLUSIVE, f"not checked: {'; '.join(open_claims)}"
     # What is said of the code as found comes first.
-    false = [claim for name in DECIDING for claim in deciding if claim.variant == name and not claim.holds]
+    false = [
+        claim
+        for name in DECIDING
+        for claim in deciding
+        if claim.variant == name and not claim.holds
+    ]
     if false:
         reasons = []
         for claim in false:
@@ -258,14 +311,19 @@ def verdict_of(
         is_refuted = not keep and all(claim.variant == FOUND for claim in false)
         return Verdict.REFUTED if is_refuted else Verdict.FAILED, "; ".join(reasons)
     if keep:
-        return Verdict.VERIFIED, "every claim that justifies keeping the code as found holds"
+        return (
+            Verdict.VERIFIED,
+            "every claim that justifies keeping the code as found holds",
+        )
     if any(claim.variant == FIX for claim in deciding):
         return Verdict.VERIFIED, "every claim about found and fix holds"
     why = "the fix has no claims" if has_fix else "there is no fix yet"
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
 
 
-def _said_of_place(claim: Claim, checked: Checked, measured: MeasuredTicket) -> tuple[Contradiction, ...]:
+def _said_of_place(
+    claim: Claim, checked: Checked, measured: MeasuredTicket
+) -> tuple[Contradiction, ...]:
     """Say where and how often the statement of a ticket waits, against a claim; empty for other claims."""
     if not measured.lines:
         return ()
@@ -273,7 +331,9 @@ def _said_of_place(claim: Claim, checked: Checked, measured: MeasuredTicket) -> 
         return measured.elsewhere
     file, _, line = measured.lines.get(claim.variant, "").rpartition(":")
     text = _say_still(claim, checked, measured)
-    return (Contradiction(what=claim.metric, text=text, file=file, line=int(line or 0)),)
+    return (
+        Contradiction(what=claim.metric, text=text, file=file, line=int(line or 0)),
+    )
 
 
 def _say_still(claim: Claim, checked: Checked, measured: MeasuredTicket) -> str:
@@ -287,8 +347,17 @@ def _say_still(claim: Claim, checked: Checked, measured: MeasuredTicket) -> str:
         return f"the statement is gone, and {claim.metric} {claim.text} is claimed"
     counts = []
     for name in (FOUND, FIX):
-        counts.append([sample.metrics.get(claim.metric, 0) for sample in measured.variants[name].samples])
-    before = "" if counts[0] == counts[1] else f"; it did so {times_text(span(counts[0]))} in found"
+        counts.append(
+            [
+                sample.metrics.get(claim.metric, 0)
+                for sample in measured.variants[name].samples
+            ]
+        )
+    before = (
+        ""
+        if counts[0] == counts[1]
+        else f"; it did so {times_text(span(counts[0]))} in found"
+    )
     return f"{line} still {does} {times}{before}"
 
 
@@ -297,7 +366,9 @@ def times_text(number: str) -> str:
     return "once" if number == "1" else f"{number} times"
 
 
-def _result(claim: Claim, checked: Checked, said: tuple[Contradiction, ...] = ()) -> ClaimResult:
+def _result(
+    claim: Claim, checked: Checked, said: tuple[Contradiction, ...] = ()
+) -> ClaimResult:
     return ClaimResult(
         id=claim.id,
         variant=claim.variant,
@@ -314,13 +385,18 @@ def _result(claim: Claim, checked: Checked, said: tuple[Contradiction, ...] = ()
     )
 
 
-def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str | None]) -> Checked:
+def _checked(
+    claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str | None]
+) -> Checked:
     with located(claim.id, claim.line):
         if why_not := troubles.get(claim.variant):
             return Checked(None, why_not)
         where = parse_conditions(claim.at)
         if claim.metric == ELSEWHERE:
-            lines = ", ".join(each.place for each in measured.elsewhere if each.file) or "none"
+            lines = (
+                ", ".join(each.place for each in measured.elsewhere if each.file)
+                or "none"
+            )
             return Checked(not measured.elsewhere, lines)
         if claim.metric == SAME_RESULT:
             wanted = (claim.variant, claim.value, claim.tolerance)
@@ -328,7 +404,8 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
                 [
                     one
                     for one in measured.agreements
-                    if (one.variant, one.target, one.tolerance) == wanted and meets(one.at, where)
+                    if (one.variant, one.target, one.tolerance) == wanted
+                    and meets(one.at, where)
                 ]
             )
         samples = measured.variants[claim.variant].samples
@@ -337,27 +414,38 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
         runs = [
             sample
             for sample in counted
-            if (sample.error is None or claim.metric in ENDINGS) and meets(sample.at, where)
+            if (sample.error is None or claim.metric in ENDINGS)
+            and meets(sample.at, where)
         ]
         if runs:
             counts = [sample.metrics[claim.metric] for sample in runs]
             points = [sample.at for sample in runs]
             ranges = [sample.ranges.get(claim.metric) for sample in runs]
-            return check_counts(claim.metric, claim.value, points, counts, measured.sweep, ranges)
+            return check_counts(
+                claim.metric, claim.value, points, counts, measured.sweep, ranges
+            )
         # What is simulated counts every metric, or was before a metric was there.
         if claim.metric in COUNTS and not counted and measured.meter != "simulated":
-            return Checked(None, f"the {measured.meter} meter does not count {claim.metric}")
+            return Checked(
+                None, f"the {measured.meter} meter does not count {claim.metric}"
+            )
         return Checked(None, "not measured at any point of the claim")
 
 
 def _check_results(made: Sequence[ResultCheck]) -> Checked:
     """A claim about equal results; where both variants raised there was nothing to compare."""
     compared = [each for each in made if not each.skipped]
-    beside = f", {len(made) - len(compared)} skipped where it raised" if len(compared) < len(made) else ""
+    beside = (
+        f", {len(made) - len(compared)} skipped where it raised"
+        if len(compared) < len(made)
+        else ""
+    )
     if not compared:
         return Checked(None, f"nothing could be compared{beside}")
     different = tuple(
-        f"{at_text(each.at)}: {each.difference}" for each in compared if each.difference is not None
+        f"{at_text(each.at)}: {each.difference}"
+        for each in compared
+        if each.difference is not None
     )
     if left_out := sorted({name for each in compared for name in each.left_out}):
         beside += f"{WITHOUT}{'; '.join(left_out)}"
@@ -365,4 +453,6 @@ def _check_results(made: Sequence[ResultCheck]) -> Checked:
     kinds = {each.empty for each in compared}
     if None not in kinds:
         beside += f", which shows nothing: every result is {' or '.join(sorted(map(str, kinds)))}"
-    return Checked(not different, f"equal at {equal} of {len(compared)} points{beside}", different)
+    return Checked(
+        not different, f"equal at {equal} of {len(compared)} points{beside}", different
+    )

@@ -31,7 +31,11 @@ from finding_tickets.verify.plan import BASE, Plan
 Counts = dict[Statement, dict[str, int]]
 Site = tuple[str, int, str, str, int]
 # What no statement elsewhere may do unless it did so before.
-NEW = {"syncs": "a new wait", "hazards": "a new race", "implicit_syncs": "copies of unpinned memory may wait"}
+NEW = {
+    "syncs": "a new wait",
+    "hazards": "a new race",
+    "implicit_syncs": "copies of unpinned memory may wait",
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,9 @@ def find_place(todo: Plan, place: StatementRef) -> Statement:
         RevisionError: The revision cannot be checked out.
     """
     if FOUND not in todo.variants:
-        raise BadDataError("place: there is no variant found to look for it", line=place.line)
+        raise BadDataError(
+            "place: there is no variant found to look for it", line=place.line
+        )
     root = Path(todo.folders[FOUND])
     twins = equal_statements(root, place.file, place.function, place.code)
     number = place.occurrence or len(twins)
@@ -80,7 +86,9 @@ def find_place(todo: Plan, place: StatementRef) -> Statement:
     where = f"{place.file}{f', {place.function}()' if place.function else ''}"
     if twins:
         lines = ", ".join(str(each.line) for each in twins)
-        message = f"place: {where} has this statement {len(twins)} times, at lines {lines}"
+        message = (
+            f"place: {where} has this statement {len(twins)} times, at lines {lines}"
+        )
         hint = f"say which one: occurrence: 1 to {len(twins)}"
     else:
         at = todo.revisions.get(FOUND, WORKTREE)
@@ -88,7 +96,9 @@ def find_place(todo: Plan, place: StatementRef) -> Statement:
         hint = "correct place, or pin found to a commit that has it"
         for each in read_statements(root, place.file):
             if each.code == normalize(place.code):
-                hint = f"it stands at {each} in {each.function or 'no function'}; {hint}"
+                hint = (
+                    f"it stands at {each} in {each.function or 'no function'}; {hint}"
+                )
     raise BadDataError(message, line=place.line, hint=hint)
 
 
@@ -112,7 +122,9 @@ class PlacedVariant:
         self.chains: dict[Statement, set[str]] = {}
         for run in runs:
             for file, line, function, chain in run.chains:
-                self.chains.setdefault(find_statement(code, file, line, function), set()).add(chain)
+                self.chains.setdefault(
+                    find_statement(code, file, line, function), set()
+                ).add(chain)
 
     def callers(self, statement: Statement) -> set[str]:
         """Return the calls by which a statement was reached, whichever of its expressions cost something."""
@@ -142,14 +154,21 @@ class PlacedVariant:
     def values(self, statements: Iterable[Statement | None], metric: str) -> list[int]:
         """Return what statements cost together, in each run."""
         statements = list(statements)
-        return [sum(at[each].get(metric, 0) for each in statements if each in at) for at in self.counts]
+        return [
+            sum(at[each].get(metric, 0) for each in statements if each in at)
+            for at in self.counts
+        ]
 
-    def run_at(self, number: int, place: Statement | None, shown: Collection[Statement | None]) -> CountedRun:
+    def run_at(
+        self, number: int, place: Statement | None, shown: Collection[Statement | None]
+    ) -> CountedRun:
         """Return a run as if the place were all that costs something, with the lines to be shown."""
         run = self.runs[number]
         own = self.counts[number].get(place, {}) if place else {}
         metrics = {name: run.metrics[name] for name in ENDINGS if name in run.metrics}
-        metrics |= {name: own.get(name, 0) for name in OF_STATEMENTS if name in run.metrics}
+        metrics |= {
+            name: own.get(name, 0) for name in OF_STATEMENTS if name in run.metrics
+        }
         sites: dict[Place, int] = {}
         for file, line, function, what, count in run.sites:
             if find_statement(self.code, file, line, function) in shown:
@@ -158,8 +177,13 @@ class PlacedVariant:
         ranges: dict[str, Range] = {}
         for name in metrics.keys() & run.ranges:
             if metrics[name]:
-                ranges[name] = (metrics[name] if run.ranges[name][0] == run.metrics[name] else 0), None
-        return CountedRun(run.at, metrics, sites, run.error, run.unknown, run.approximate, ranges)
+                ranges[name] = (
+                    (metrics[name] if run.ranges[name][0] == run.metrics[name] else 0),
+                    None,
+                )
+        return CountedRun(
+            run.at, metrics, sites, run.error, run.unknown, run.approximate, ranges
+        )
 
 
 def measure_place(
@@ -176,28 +200,46 @@ def measure_place(
         BadDataError: The place cannot be found in the code as found.
     """
     measured = PlacedRuns()
-    variants = {name: PlacedVariant(each, Path(todo.folders[name])) for name, each in runs.items()}
+    variants = {
+        name: PlacedVariant(each, Path(todo.folders[name]))
+        for name, each in runs.items()
+    }
     there = find_place(todo, place)
     for name, variant in variants.items():
-        here = there if name == FOUND else find_again(there, variants[FOUND].code, variant)
+        here = (
+            there if name == FOUND else find_again(there, variants[FOUND].code, variant)
+        )
         shown = {here}
         if name == FIX:
-            whole = {each: PlacedVariant(in_all[each], variants[each].code) for each in in_all}
+            whole = {
+                each: PlacedVariant(in_all[each], variants[each].code)
+                for each in in_all
+            }
             others = _find_others(todo, whole, there, here)
             raced = whole[FIX].costing(RACED)
             shown |= {*others.new, *others.moved, *raced}
             for statement, before in others.new.items():
-                measured.elsewhere.append(_say_new(whole[FIX], statement, todo.sweep, raced, before))
+                measured.elsewhere.append(
+                    _say_new(whole[FIX], statement, todo.sweep, raced, before)
+                )
             said = ""
             if others.moved and not todo.is_closed:
-                said = _say_no_less(whole[FOUND], whole[FIX], there, {here, *others.moved})
+                said = _say_no_less(
+                    whole[FOUND], whole[FIX], there, {here, *others.moved}
+                )
             if said:
                 measured.elsewhere.append(Contradiction(what="moved", text=said))
         measured.lines[name] = str(here) if here else ""
-        placed = [variant.run_at(number, here, shown) for number in range(len(variant.runs))]
+        placed = [
+            variant.run_at(number, here, shown) for number in range(len(variant.runs))
+        ]
         measured.runs[name] = placed[: len(todo.sweep)]
-        if any(again.metrics != placed[0].metrics for again in placed[len(todo.sweep) :]):
-            measured.differs.append(f"{name} at {measured.lines[name] or 'other statements'}")
+        if any(
+            again.metrics != placed[0].metrics for again in placed[len(todo.sweep) :]
+        ):
+            measured.differs.append(
+                f"{name} at {measured.lines[name] or 'other statements'}"
+            )
     return measured
 
 
@@ -206,11 +248,16 @@ def find_again(there: Statement, old: Path, variant: PlacedVariant) -> Statement
 
     A statement with other names is among those that cost something. None where it is gone.
     """
-    before, after = read_statements(old, there.file), read_statements(variant.code, there.file)
+    before, after = (
+        read_statements(old, there.file),
+        read_statements(variant.code, there.file),
+    )
     codes = [(each.function, each.code) for each in before]
     now = [(each.function, each.code) for each in after]
     at, key = before.index(there), (there.function, there.code)
-    for begin, place, size in SequenceMatcher(None, codes, now, autojunk=False).get_matching_blocks():
+    for begin, place, size in SequenceMatcher(
+        None, codes, now, autojunk=False
+    ).get_matching_blocks():
         if begin <= at < begin + size:
             return after[place + at - begin]
     if now.count(key) >= codes.count(key):
@@ -221,7 +268,10 @@ def find_again(there: Statement, old: Path, variant: PlacedVariant) -> Statement
 
 
 def _find_others(
-    todo: Plan, whole: Mapping[str, PlacedVariant], there: Statement, here: Statement | None
+    todo: Plan,
+    whole: Mapping[str, PlacedVariant],
+    there: Statement,
+    here: Statement | None,
 ) -> Others:
     """Return the statements of the fix that wait and did not in the code as found, or in the base."""
     fix = whole[FIX]
@@ -237,12 +287,18 @@ def _find_others(
         for statement in _find_unpinned(fix, base):
             others.new.setdefault(statement, 0)
     if todo.is_closed:
-        others.new = _leave_out_later(others.new, fix, whole[FOUND].values([there], "syncs"))
+        others.new = _leave_out_later(
+            others.new, fix, whole[FOUND].values([there], "syncs")
+        )
     return others
 
 
 def _compare_waits(
-    todo: Plan, found: PlacedVariant, fix: PlacedVariant, there: Statement, here: Statement | None
+    todo: Plan,
+    found: PlacedVariant,
+    fix: PlacedVariant,
+    there: Statement,
+    here: Statement | None,
 ) -> Others:
     """Return the statements of the fix that wait where other code did not.
 
@@ -262,7 +318,9 @@ def _compare_waits(
                 others.new[statement] = 0
         elif known[place] in moved:
             others.moved.append(statement)
-        elif place < len(before) and not fix.callers(statement) <= found.callers(known[place]):
+        elif place < len(before) and not fix.callers(statement) <= found.callers(
+            known[place]
+        ):
             waits = found.values([known[place]], "syncs")
             if any(map(gt, fix.values([statement], "syncs"), waits)):
                 others.new[statement] = max(waits)
@@ -279,12 +337,16 @@ def _find_unpinned(fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
     gone = [each for number, each in enumerate(there) if number not in known.values()]
     found = []
     for statement in here:
-        if statement not in known and not any(each.is_beside(statement) for each in gone):
+        if statement not in known and not any(
+            each.is_beside(statement) for each in gone
+        ):
             found.append(statement)
     return found
 
 
-def _leave_out_known(anew: Sequence[Statement], fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
+def _leave_out_known(
+    anew: Sequence[Statement], fix: PlacedVariant, base: PlacedVariant
+) -> list[Statement]:
     """Return the statements that the base lacks, unless as many waits of the base are gone in their place.
 
     The base has a statement if the same calls reach it, in as many loops.
@@ -295,11 +357,19 @@ def _leave_out_known(anew: Sequence[Statement], fix: PlacedVariant, base: Placed
     for statement in anew:
         if statement in known:
             before = there[known[statement]]
-            is_known = statement.loops <= before.loops and fix.callers(statement) <= base.callers(before)
+            is_known = statement.loops <= before.loops and fix.callers(
+                statement
+            ) <= base.callers(before)
         else:
-            waits = fix.values([each for each in anew if each.is_beside(statement)], "syncs")
-            most = base.values([each for each in gone if each.is_beside(statement)], "syncs")
-            is_known = not any([*map(gt, waits, most), *fix.values([statement], "hazards")])
+            waits = fix.values(
+                [each for each in anew if each.is_beside(statement)], "syncs"
+            )
+            most = base.values(
+                [each for each in gone if each.is_beside(statement)], "syncs"
+            )
+            is_known = not any(
+                [*map(gt, waits, most), *fix.values([statement], "hazards")]
+            )
         if not is_known:
             left.append(statement)
     return left
@@ -315,11 +385,16 @@ def _leave_out_later(
     for waits, count in zip(fix.values(new, "syncs"), before, strict=True):
         if waits >= count > 0:
             return new
-    return {each: waits for each, waits in new.items() if any(fix.values([each], "hazards"))}
+    return {
+        each: waits for each, waits in new.items() if any(fix.values([each], "hazards"))
+    }
 
 
 def _say_no_less(
-    found: PlacedVariant, fix: PlacedVariant, there: Statement, moved: Collection[Statement | None]
+    found: PlacedVariant,
+    fix: PlacedVariant,
+    there: Statement,
+    moved: Collection[Statement | None],
 ) -> str:
     """Say that what was moved waits as often as the place did; empty if it waits less.
 
@@ -329,7 +404,9 @@ def _say_no_less(
     beside = [each for each in found.costing("syncs") if each.is_beside(there)]
     if not there.function:
         beside = [each for each in beside if there.loops and each.loops]
-    left = match_statements(beside, [each for each in fix.costing("syncs") if each not in moved], fix.code)
+    left = match_statements(
+        beside, [each for each in fix.costing("syncs") if each not in moved], fix.code
+    )
     gone = [each for number, each in enumerate(beside) if number not in left.values()]
     before, after = found.values({there, *gone}, "syncs"), fix.values(moved, "syncs")
     if before != after and not any(map(gt, after, before)):

@@ -14,8 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE, located, parse_conditions
-from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
-from finding_tickets.claims.metrics import CLAIMABLE, ENDINGS, OF_STATEMENTS, REMOVED_METRICS
+from finding_tickets.claims.language import (
+    GROWTH,
+    ExpressionError,
+    parse_condition,
+    suggest,
+)
+from finding_tickets.claims.metrics import (
+    CLAIMABLE,
+    ENDINGS,
+    OF_STATEMENTS,
+    REMOVED_METRICS,
+)
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.files import fixes_folder, verifier_path
@@ -29,7 +39,13 @@ from finding_tickets.measure.tasks import (
     RunJob,
     find_variants,
 )
-from finding_tickets.model.ticket import Claim, Remediation, RunCommand, Span, StatementRef
+from finding_tickets.model.ticket import (
+    Claim,
+    Remediation,
+    RunCommand,
+    Span,
+    StatementRef,
+)
 from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT
 
 if TYPE_CHECKING:
@@ -55,37 +71,59 @@ class Plan:
     repository: Path  # the folder in which git knows the revisions
     verifier: str  # empty where there is something to run
     variants: dict[str, FunctionPath]
-    revisions: dict[str, Revision] = field(default_factory=dict)  # of variants that are not those at the root
+    revisions: dict[str, Revision] = field(
+        default_factory=dict
+    )  # of variants that are not those at the root
     keep: bool = False  # whether the decision is to keep the code as found
     claims: tuple[Claim, ...] = ()
-    trouble: str = ""  # why nothing can be measured, although nothing is wrong with the document
+    trouble: str = (
+        ""  # why nothing can be measured, although nothing is wrong with the document
+    )
     run: RunCommand | None = None  # what is run in the place of a verifier
     sweep: tuple[At, ...] = (ONCE,)  # the points that it is run at
     within: str | None = None  # the function that is counted
     place: StatementRef | None = None  # the statement that claims are about
     moved: tuple[StatementRef, ...] = ()  # those of the fix that wait in its stead
-    excused: tuple[Statement, ...] = ()  # those that other tickets and budgets of the register answer for
+    excused: tuple[
+        Statement, ...
+    ] = ()  # those that other tickets and budgets of the register answer for
     is_closed: bool = False  # whether code may have gone on since it was fixed: have other results and waits
     stated: str = ""  # where the document says what to run
     seed: int | None = None  # takes the place of the workload's
     further: Further = ""  # the points that are added to those of the sweep
-    differs: tuple[str, ...] = ()  # what may differ between found and fix, of what is run
-    data: tuple[str, ...] = ()  # the files and folders that it needs and that git has not
+    differs: tuple[
+        str, ...
+    ] = ()  # what may differ between found and fix, of what is run
+    data: tuple[
+        str, ...
+    ] = ()  # the files and folders that it needs and that git has not
     # The cheats that take the place of variants: what a job for one has beside that of the variant.
     cheats: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the work tree that are known to be run before running anything."""
-        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
-        files = [self.verifier, *(file for file in here if file.endswith(".py")), *self.data]
+        here = (
+            source.module
+            for name, source in self.variants.items()
+            if name not in self.revisions
+        )
+        files = [
+            self.verifier,
+            *(file for file in here if file.endswith(".py")),
+            *self.data,
+        ]
         return tuple(dict.fromkeys(filter(None, files)))
 
     @property
     def comparisons(self) -> tuple[ResultPair, ...]:
         """Return the pairs of results that the claims compare."""
         claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)
-        return tuple(dict.fromkeys(ResultPair(each.variant, each.value, each.tolerance) for each in claims))
+        return tuple(
+            dict.fromkeys(
+                ResultPair(each.variant, each.value, each.tolerance) for each in claims
+            )
+        )
 
     @cached_property
     def folders(self) -> dict[str, str]:
@@ -105,8 +143,12 @@ class Plan:
 
     def jobs(self, meter: str, *, operations: bool = False) -> dict[str, Job]:
         """Return the job for each variant by its name; each gets its own process."""
-        traced = {claim.variant for claim in self.claims if claim.metric == "graph_breaks"}
-        kept = {name for each in self.comparisons for name in (each.variant, each.target)}
+        traced = {
+            claim.variant for claim in self.claims if claim.metric == "graph_breaks"
+        }
+        kept = {
+            name for each in self.comparisons for name in (each.variant, each.target)
+        }
         return {
             name: Job(
                 root=str(self.verifiers),
@@ -139,7 +181,9 @@ class Plan:
                     work_tree=str(self.repository),
                     kind=command.kind,
                     target=fill_template(command.target, at),
-                    arguments=tuple(fill_template(text, at) for text in command.arguments),
+                    arguments=tuple(
+                        fill_template(text, at) for text in command.arguments
+                    ),
                     sweep=() if at == ONCE else (at,),
                     within=self.within or "",
                     stated=self.stated,
@@ -159,7 +203,9 @@ class Plan:
                 )
             if self.place and self.within:
                 # A wait that is moved out of the function is moved all the same.
-                jobs[f"{name} {WHOLE}"] = replace(jobs[f"{name} 0"], within="", keeps="")
+                jobs[f"{name} {WHOLE}"] = replace(
+                    jobs[f"{name} 0"], within="", keeps=""
+                )
         return jobs
 
 
@@ -211,9 +257,13 @@ def plan(
         if named:
             revisions = _resolve(repository or root, named, variants)
         for name, source in variants.items():
-            is_missing = source.module.endswith(".py") and not (root / source.module).is_file()
+            is_missing = (
+                source.module.endswith(".py") and not (root / source.module).is_file()
+            )
             if run and is_missing and name not in named:
-                raise RevisionError(f"{name}: there is no file {source.module} in the work tree")
+                raise RevisionError(
+                    f"{name}: there is no file {source.module} in the work tree"
+                )
     except RevisionError as error:
         trouble = str(error)
         if stated.place:
@@ -274,7 +324,9 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
         return {name: ref.raw for name, ref in refs.items()}
     for name, source in _variants(document, root).items():
         revision = refs[name].revision if name in refs else None
-        places[name] = f"{source.module}:{source.function}{f'@{revision}' if revision else ''}"
+        places[name] = (
+            f"{source.module}:{source.function}{f'@{revision}' if revision else ''}"
+        )
     return places
 
 
@@ -290,7 +342,9 @@ def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
     found = {name: FunctionPath(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
     for claim in stated.claims:
-        compared = re.findall(r"\w+", claim.value) if claim.metric == SAME_RESULT else ()
+        compared = (
+            re.findall(r"\w+", claim.value) if claim.metric == SAME_RESULT else ()
+        )
         for name in (claim.variant, *compared):
             usual = f"{folder}/{name}.py"
             if name not in found and (root / usual).is_file():
@@ -299,7 +353,9 @@ def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
 
 
 def _name_revisions(
-    stated: Remediation, variants: Mapping[str, FunctionPath], overrides: Mapping[str, str]
+    stated: Remediation,
+    variants: Mapping[str, FunctionPath],
+    overrides: Mapping[str, str],
 ) -> dict[str, str]:
     """Return the revisions that variants are measured at; one in the work tree has none."""
     named = {}
@@ -336,23 +392,35 @@ def _check_file(file: str, root: Path) -> None:
     if not path.is_relative_to(root.resolve()):
         raise BadDataError(f"{file} leaves the repository")
     if not path.is_file():
-        close = difflib.get_close_matches(path.name, [each.name for each in path.parent.glob("*.py")], n=1)
-        nearby = [(path.parent / name).relative_to(root.resolve()).as_posix() for name in close]
+        close = difflib.get_close_matches(
+            path.name, [each.name for each in path.parent.glob("*.py")], n=1
+        )
+        nearby = [
+            (path.parent / name).relative_to(root.resolve()).as_posix()
+            for name in close
+        ]
         hint = f"did you mean {nearby[0]}?" if nearby else None
         raise BadDataError(f"there is no file {file}", hint=hint)
 
 
-def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath], *, is_placed: bool) -> None:
+def _check_claim(
+    claim: Claim, variants: Mapping[str, FunctionPath], *, is_placed: bool
+) -> None:
     if claim.id == ELSEWHERE:
         return
-    words = [("variant", claim.variant, list(variants)), ("metric", claim.metric, list(CLAIMABLE))]
+    words = [
+        ("variant", claim.variant, list(variants)),
+        ("metric", claim.metric, list(CLAIMABLE)),
+    ]
     if claim.metric == SAME_RESULT:
         words.append(("variant", claim.value, list(variants)))
     for kind, word, known in words:
         if word not in known:
             message = f"claim {claim.id}: unknown {kind} '{word}'"
             hint = REMOVED_METRICS.get(word) if kind == "metric" else None
-            raise BadDataError(message, line=claim.line, hint=hint or suggest(word, known))
+            raise BadDataError(
+                message, line=claim.line, hint=hint or suggest(word, known)
+            )
     if is_placed and claim.metric not in {*OF_STATEMENTS, *ENDINGS}:
         message = f"claim {claim.id}: {claim.metric} is not known of a statement"
         hint = f"one of {', '.join(OF_STATEMENTS)}; a ticket without place claims it of the whole run"
@@ -360,7 +428,9 @@ def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath], *, is_place
     if claim.metric == SAME_RESULT and claim.value == claim.variant:
         hint = "name the variant whose results are expected, such as found"
         raise BadDataError(
-            f"claim {claim.id}: compares {claim.variant} with itself", line=claim.line, hint=hint
+            f"claim {claim.id}: compares {claim.variant} with itself",
+            line=claim.line,
+            hint=hint,
         )
     with located(claim.id, claim.line):
         if claim.metric != SAME_RESULT:

@@ -47,8 +47,12 @@ class ProbedCost:
 
     values: tuple[int, ...]
     law: str | None = None
-    growth: str | None = None  # what is known where there is no law, or the range of calls that differ
-    ranges: tuple[Range | None, ...] = ()  # of a metric with modelled numbers, what they can be
+    growth: str | None = (
+        None  # what is known where there is no law, or the range of calls that differ
+    )
+    ranges: tuple[
+        Range | None, ...
+    ] = ()  # of a metric with modelled numbers, what they can be
 
     def __str__(self) -> str:
         """The law or what stands in for it, or the value of the only run; with ``~`` if it is modelled."""
@@ -115,18 +119,30 @@ class Probed:
     device: str
     points: tuple[At, ...]
     metrics: dict[str, ProbedCost]  # at each of the points
-    sites: tuple[ProbedSite, ...]  # waits, hazards, copies, allocations; of each, the most frequent first
+    sites: tuple[
+        ProbedSite, ...
+    ]  # waits, hazards, copies, allocations; of each, the most frequent first
     errors: tuple[str, ...]  # a text for each run that did not end well
-    not_measured: tuple[str, ...]  # the points that the meter cannot run, with the reason
-    unknown: tuple[str, ...]  # operations that may wait and have no cost rule: they are not counted
+    not_measured: tuple[
+        str, ...
+    ]  # the points that the meter cannot run, with the reason
+    unknown: tuple[
+        str, ...
+    ]  # operations that may wait and have no cost rule: they are not counted
     approximate: tuple[str, ...]  # operations whose launches and memory are estimates
     printed: int  # bytes that the target wrote to its output
     function: str  # as a ticket names it; empty unless a function was probed
-    files: tuple[str, ...]  # the repository's files that were imported, run or named in arguments
+    files: tuple[
+        str, ...
+    ]  # the repository's files that were imported, run or named in arguments
     data: tuple[str, ...] = ()  # files and folders that it read, and that git has not
     is_interrupted: bool = False  # whether the user ended it
-    operations: tuple[OperationCost, ...] = ()  # of the last point, where they were asked for
-    calls: tuple[ProbedCalls, ...] = ()  # at each point, if what happens within a function counts
+    operations: tuple[
+        OperationCost, ...
+    ] = ()  # of the last point, where they were asked for
+    calls: tuple[
+        ProbedCalls, ...
+    ] = ()  # at each point, if what happens within a function counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +160,9 @@ class ProbeRequest:
     within: str | None = None  # the function inside whose calls alone things count
     after: int | None = None  # how many of its calls are set apart
     operations: bool = False  # whether to tell what each operation costs
-    own_lines: bool = False  # whether what installed packages do counts at the line that led there
+    own_lines: bool = (
+        False  # whether what installed packages do counts at the line that led there
+    )
     timeout: float  # seconds
     memory: int  # bytes
 
@@ -159,7 +177,9 @@ class ProbeRequest:
         if not self.within:
             return ""
         if target_kind(self.within) != "function":
-            raise UsageError(f"--within {self.within}: not path.py:function or package.module:function")
+            raise UsageError(
+                f"--within {self.within}: not path.py:function or package.module:function"
+            )
         return _function_from_root(self.within, self.root)
 
     def command(self, *more: str) -> str:
@@ -196,13 +216,23 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed:
     """
     kind, name = _kind_and_name(request.target, request.root)
     if kind != "function" and (request.sweep or request.verifier):
-        raise UsageError(f"{request.target} is a {kind}", hint="a sweep or a verifier needs module:function")
+        raise UsageError(
+            f"{request.target} is a {kind}",
+            hint="a sweep or a verifier needs module:function",
+        )
     if request.sweep and request.verifier:
-        raise UsageError("a verifier has its own sweep: give either --sweep or --verifier")
+        raise UsageError(
+            "a verifier has its own sweep: give either --sweep or --verifier"
+        )
     if kind == "function" and request.arguments:
-        raise UsageError("a function takes no arguments of the command line", hint="--sweep n=1,2,5,9")
+        raise UsageError(
+            "a function takes no arguments of the command line",
+            hint="--sweep n=1,2,5,9",
+        )
     if request.after is not None and not request.within:
-        raise UsageError("--after counts calls of a function", hint="--within train.py:step")
+        raise UsageError(
+            "--after counts calls of a function", hint="--within train.py:step"
+        )
     job = RunJob(
         code=str(request.root),
         kind=kind,
@@ -221,7 +251,13 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed:
         seconds=request.timeout,
     )
     timeout = request.timeout + ENDING_SECONDS
-    task = Task(target=PROBE, payload=job, root=request.root, timeout=timeout, memory=request.memory)
+    task = Task(
+        target=PROBE,
+        payload=job,
+        root=request.root,
+        timeout=timeout,
+        memory=request.memory,
+    )
     with _ending_on_interrupt(isolation) as interrupts:
         ((_, outcome),) = isolation.run({request.target: task})
     if isinstance(outcome.value, dict) and "wrong" in outcome.value:
@@ -230,12 +266,18 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed:
         answer = parse_worker_result(outcome, _PROBED)
     except CannotMeasureError as error:
         if interrupts:
-            message = "nothing was counted: what ran could not be stopped between operations"
+            message = (
+                "nothing was counted: what ran could not be stopped between operations"
+            )
             raise KeyboardInterrupt(message) from None
         raise UnreachableError(f"not measured: {error}", file=request.target) from None
     used = collect_files([outcome], request.root)
-    data = untracked_among(request.root, [file for file in used if not file.endswith(".py")])
-    probed = replace(answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts))
+    data = untracked_among(
+        request.root, [file for file in used if not file.endswith(".py")]
+    )
+    probed = replace(
+        answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts)
+    )
     if not (probed.errors or interrupts):
         item = _PROBED.dump_python(probed, mode="json")
         kept = {"begin": outcome.used.begin, "files": [*used], "probed": item}
@@ -261,7 +303,9 @@ def kept_probe(request: ProbeRequest) -> Probed | None:
 def _name_of(request: ProbeRequest) -> str:
     """Return the name of what is kept of a request, as it is made in the current folder."""
     # What each operation costs is told beside the rest.
-    text = f"{__version__} {own_torch()} {Path.cwd()} {replace(request, operations=False)}"
+    text = (
+        f"{__version__} {own_torch()} {Path.cwd()} {replace(request, operations=False)}"
+    )
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
@@ -287,7 +331,9 @@ def points(sweep: Iterable[str]) -> list[At]:
     variables = values_of(sweep)
     if not variables:
         return []
-    found = [dict(zip(variables, at, strict=True)) for at in product(*variables.values())]
+    found = [
+        dict(zip(variables, at, strict=True)) for at in product(*variables.values())
+    ]
     if len(found) > MOST_POINTS:
         raise UsageError(f"the sweep has {len(found)} points, more than {MOST_POINTS}")
     return found
@@ -299,9 +345,13 @@ def values_of(sweep: Iterable[str]) -> dict[str, list[int]]:
     for text in sweep:
         name, equals, values = text.partition("=")
         numbers = values.split(",")
-        are_integers = all(re.fullmatch(r"-?[0-9]{1,18}", number.strip()) for number in numbers)
+        are_integers = all(
+            re.fullmatch(r"-?[0-9]{1,18}", number.strip()) for number in numbers
+        )
         if not (equals and name.isidentifier() and are_integers):
-            raise UsageError(f"--sweep {text}: not a name and integers", hint="--sweep n=1,2,5,9")
+            raise UsageError(
+                f"--sweep {text}: not a name and integers", hint="--sweep n=1,2,5,9"
+            )
         if name in variables:
             raise UsageError(f"--sweep {name} is given twice")
         variables[name] = list(dict.fromkeys(map(int, numbers)))
@@ -312,7 +362,9 @@ def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
     """Return the kind of a target, and its name for ``measure.probe``. Nothing is imported."""
     kind = target_kind(target)
     if target.endswith(".ipynb"):
-        hint = f"jupyter nbconvert --to script {shlex.quote(target)} makes a script of it"
+        hint = (
+            f"jupyter nbconvert --to script {shlex.quote(target)} makes a script of it"
+        )
         raise UsageError(f"{target} is a notebook", hint=hint)
     if kind == "test":
         return kind, target
@@ -331,16 +383,24 @@ def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
 def _function_from_root(function: str, root: Path) -> str:
     """A function with its file, if it names one, by the path from the root."""
     module, _, name = function.rpartition(":")
-    return f"{_path_from_root(Path(module), root)}:{name}" if module.endswith(".py") else function
+    return (
+        f"{_path_from_root(Path(module), root)}:{name}"
+        if module.endswith(".py")
+        else function
+    )
 
 
 def _path_from_root(file: Path, root: Path) -> str:
     """A file by its path from the root, given one from the current folder or from the root."""
-    here = next((path.resolve() for path in (file, root / file) if path.is_file()), None)
+    here = next(
+        (path.resolve() for path in (file, root / file) if path.is_file()), None
+    )
     if here is None:
         raise UsageError(f"there is no file {file}")
     if not here.is_relative_to(root):
-        raise UsageError(f"{file} is outside {root}", hint="name the repository with --root")
+        raise UsageError(
+            f"{file} is outside {root}", hint="name the repository with --root"
+        )
     return here.relative_to(root).as_posix()
 
 
@@ -357,16 +417,26 @@ class TracedRun:
     distinct: int  # of these, in op or arguments
     sums: tuple[str, ...]  # what was added up to see that no event is lost
     left_out: tuple[str, ...]  # what was not attributed, and why
-    agreement: tuple[str, ...] = ()  # of the simulation, as ``simcuda.agree --trace`` prints it, if asked
+    agreement: tuple[
+        str, ...
+    ] = ()  # of the simulation, as ``simcuda.agree --trace`` prints it, if asked
     compared: dict[str, Any] | None = None  # the same as the item of its JSON
-    undecided: str = ""  # why the simulation was compared with nothing, if that was asked
+    undecided: str = (
+        ""  # why the simulation was compared with nothing, if that was asked
+    )
 
 
 _TRACED = TypeAdapter(TracedRun)
 
 
 def read_traces(
-    files: Sequence[Path], root: Path, isolation: Isolation, *, only_lines: bool, timeout: float, memory: int
+    files: Sequence[Path],
+    root: Path,
+    isolation: Isolation,
+    *,
+    only_lines: bool,
+    timeout: float,
+    memory: int,
 ) -> Iterator[TracedRun | BadDataError]:
     """Read each trace; yield its contents, or why it cannot be used. Sources are looked up below ``root``.
 
@@ -376,7 +446,9 @@ def read_traces(
     for file in files:
         where = {"root": str(root), "file": str(file.resolve()), "target": str(file)}
         payload = {**where, "only_lines": only_lines}
-        tasks[file] = Task(target=TRACE, payload=payload, root=root, timeout=timeout, memory=memory)
+        tasks[file] = Task(
+            target=TRACE, payload=payload, root=root, timeout=timeout, memory=memory
+        )
     # Tasks are removed as they end.
     outcomes = dict(isolation.run(tasks))
     for file in files:

@@ -37,7 +37,12 @@ from finding_tickets.model.vocabulary import OUTCOME, Verdict
 from finding_tickets.register.disposition import is_fixed, status_of
 from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.evidence import collect_files, collect_inputs, file_inputs, write
+from finding_tickets.verify.evidence import (
+    collect_files,
+    collect_inputs,
+    file_inputs,
+    write,
+)
 from finding_tickets.verify.judge import (
     DECIDING,
     FIX,
@@ -56,7 +61,16 @@ AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 # Names the comparison among the parts of a ticket that are measured: no variant is called that.
 COMPARED = ""
 NOT_COMPARABLE = "results cannot be compared"
-OTHER_COSTS = ("syncs", "implicit_syncs", "launches", "h2d", "h2d_bytes", "d2h", "d2h_bytes", "peak_bytes")
+OTHER_COSTS = (
+    "syncs",
+    "implicit_syncs",
+    "launches",
+    "h2d",
+    "h2d_bytes",
+    "d2h",
+    "d2h_bytes",
+    "peak_bytes",
+)
 # A fix that costs no more than this part of the code as found is not said to cost more.
 MORE = 1.1
 # Letters of a line of code that are kept.
@@ -74,12 +88,18 @@ class Settings:
     memory: int  # bytes
     # Revisions of variants, as ``plan`` takes them; what is measured there is no evidence.
     overrides: Mapping[str, str] = field(default_factory=dict)
-    verifiers: Path | None = None  # the root that verifiers are taken from, if not that of the code
+    verifiers: Path | None = (
+        None  # the root that verifiers are taken from, if not that of the code
+    )
     record: bool = True  # whether evidence is written
-    seed: int | None = None  # takes the place of the workload's; what is measured with it is no evidence
+    seed: int | None = (
+        None  # takes the place of the workload's; what is measured with it is no evidence
+    )
     further: Further = ""  # the points that are added to those of the sweep
     repository: Path | None = None  # where git knows revisions, if that is not the root
-    operations: bool = False  # whether to tell what each operation costs, which is no evidence
+    operations: bool = (
+        False  # whether to tell what each operation costs, which is no evidence
+    )
     # Statements that tickets of the register name as moved, and that budgets allow: no new waits of others.
     excused: tuple[Statement, ...] = ()
     # Whether to compare what found and fix leave behind, of what is run, and to refuse every new wait. By
@@ -106,7 +126,9 @@ class Verified:
     document: Document
     verification: Verification | None = None
     error: BadDataError | None = None  # what kept it from being measured or recorded
-    evidence: Evidence | None = None  # what was recorded, or would have been where nothing is
+    evidence: Evidence | None = (
+        None  # what was recorded, or would have been where nothing is
+    )
     never_ran: bool = False  # as in ``TaskOutcome``
 
 
@@ -131,7 +153,9 @@ class MeasuredPlan:
     error: BadDataError | None = None
 
 
-def verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> Iterator[Verified]:
+def verify(
+    documents: Iterable[Document], isolation: Isolation, settings: Settings
+) -> Iterator[Verified]:
     """Verify documents, each as soon as it is done; what one of them does leaves the others alone."""
     planned: Planned = {}
     yield from plan_each(documents, settings, planned)
@@ -139,7 +163,9 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
         yield from measure(planned, isolation, settings)
 
 
-def plan_each(documents: Iterable[Document], settings: Settings, planned: Planned) -> Iterator[Verified]:
+def plan_each(
+    documents: Iterable[Document], settings: Settings, planned: Planned
+) -> Iterator[Verified]:
     """Add each document to ``planned`` by its path, and yield those without anything to measure."""
     for document in documents:
         try:
@@ -151,7 +177,10 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
             planned[document.path] = todo
         else:
             reason = "it has no verifier"
-            yield Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
+            yield Verified(
+                document,
+                _blank(document.id.value, settings, Verdict.UNVERIFIED, reason),
+            )
 
 
 def make_plan(document: Document, settings: Settings) -> Plan | None:
@@ -160,7 +189,13 @@ def make_plan(document: Document, settings: Settings) -> Plan | None:
     Raises:
         BadDataError: As ``plan`` does.
     """
-    todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.repository)
+    todo = plan(
+        document,
+        settings.root,
+        settings.overrides,
+        settings.verifiers,
+        settings.repository,
+    )
     if todo is None:
         return None
     run, claims = todo.run, todo.claims
@@ -171,14 +206,17 @@ def make_plan(document: Document, settings: Settings) -> Plan | None:
     return replace(
         todo,
         claims=claims,
-        is_closed=settings.outcomes is None and is_fixed(status_of(document), outcome_of(document)),
+        is_closed=settings.outcomes is None
+        and is_fixed(status_of(document), outcome_of(document)),
         seed=settings.seed,
         further=settings.further,
         excused=settings.excused,
     )
 
 
-def measure_one(document: Document, isolation: Isolation, settings: Settings) -> MeasuredPlan:
+def measure_one(
+    document: Document, isolation: Isolation, settings: Settings
+) -> MeasuredPlan:
     """Measure a document that has a verifier or something to run.
 
     Raises:
@@ -193,7 +231,9 @@ def measure_one(document: Document, isolation: Isolation, settings: Settings) ->
     return work
 
 
-def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[Verified]:
+def measure(
+    planned: Planned, isolation: Isolation, settings: Settings
+) -> Iterator[Verified]:
     """Measure what was planned, judge each as soon as it is done, and record it.
 
     Plans may be of several roots. They are taken out of ``planned``: there may be thousands, and nothing of
@@ -243,7 +283,9 @@ def record(done: Verified, settings: Settings) -> Verified:
         write(done.evidence, settings.root, settings.evidence)
     except OSError as error:
         message = f"the evidence cannot be written: {error.strerror}"
-        return replace(done, error=BadDataError(message, file=settings.evidence), evidence=None)
+        return replace(
+            done, error=BadDataError(message, file=settings.evidence), evidence=None
+        )
     return done
 
 
@@ -253,7 +295,9 @@ def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
     return blank.model_copy(update={"claims": open_claims(todo.claims)})
 
 
-def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
+def _blank(
+    ticket: str, settings: Settings, verdict: Verdict, reason: str
+) -> Verification:
     real = settings.meter == "cuda"
     return Verification(
         ticket=ticket,
@@ -321,13 +365,17 @@ def run_all(
                 if name == COMPARED:
                     _add_agreements(work)
                 else:
-                    work.measured = _with_code(work.plan, _join(work.plan, work.outcomes))
+                    work.measured = _with_code(
+                        work.plan, _join(work.plan, work.outcomes)
+                    )
             except CannotMeasureError as error:
                 work.measured, work.reason = None, str(error)
             except BadDataError as error:
                 work.error = error
             if work.measured and work.plan.comparisons and name != COMPARED:
-                queue[key, COMPARED] = work.tasks[COMPARED] = _comparison(work, work.measured, settings)
+                queue[key, COMPARED] = work.tasks[COMPARED] = _comparison(
+                    work, work.measured, settings
+                )
                 continue
             # Nothing keeps what is done while the caller works on it.
             del work
@@ -361,10 +409,18 @@ def _tasks(todo: Plan, settings: Settings, results: Path) -> dict[str, Task]:
         RevisionError: A revision cannot be checked out.
     """
     found = {}
-    for part, run in todo.run_jobs(settings.meter, operations=settings.operations).items():
-        kept = _made(results / name_of_part(todo, part.partition(" ")[0])) if run.keeps else ""
+    for part, run in todo.run_jobs(
+        settings.meter, operations=settings.operations
+    ).items():
+        kept = (
+            _made(results / name_of_part(todo, part.partition(" ")[0]))
+            if run.keeps
+            else ""
+        )
         is_copied = run.code != run.work_tree
-        found[part] = settings.task(tasks.RUN, run, code=Path(run.code), kept=kept, copied=is_copied)
+        found[part] = settings.task(
+            tasks.RUN, run, code=Path(run.code), kept=kept, copied=is_copied
+        )
     if todo.run:
         return found
     for name, job in todo.jobs(settings.meter, operations=settings.operations).items():
@@ -374,7 +430,11 @@ def _tasks(todo: Plan, settings: Settings, results: Path) -> dict[str, Task]:
             target, payload = tasks.CHEAT, {**todo.cheats[name], "job": job}
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         found[name] = settings.task(
-            target, payload or job, code=Path(job.code), kept=kept, first=job.graph_breaks
+            target,
+            payload or job,
+            code=Path(job.code),
+            kept=kept,
+            first=job.graph_breaks,
         )
     return found
 
@@ -382,7 +442,9 @@ def _tasks(todo: Plan, settings: Settings, results: Path) -> dict[str, Task]:
 def _signature(task: Task) -> str:
     """Return a text that is the same for tasks of several tickets that run alike."""
     # Each has its own line that says so, and its own results.
-    payload = replace(task.payload, stated="") if task.target == tasks.RUN else task.payload
+    payload = (
+        replace(task.payload, stated="") if task.target == tasks.RUN else task.payload
+    )
     return repr(replace(task, payload=payload, kept=""))
 
 
@@ -432,14 +494,18 @@ def name_of_part(todo: Plan, variant: str) -> str:
     return str(list(todo.variants).index(variant))
 
 
-def _comparison(work: MeasuredPlan, measured: MeasuredTicket, settings: Settings) -> Task:
+def _comparison(
+    work: MeasuredPlan, measured: MeasuredTicket, settings: Settings
+) -> Task:
     """Return the task that compares what the claims of a plan compare."""
     todo, payload = work.plan, dict[str, Any]()
     places = {repr(at): place for place, at in enumerate(measured.sweep)}
     checks: list[tuple[dict[str, Any], list[str]]] = []
     for pair in todo.comparisons:
         names = (pair.target, pair.variant)
-        for expected, actual in zip(*(measured.variants[name].samples for name in names), strict=False):
+        for expected, actual in zip(
+            *(measured.variants[name].samples for name in names), strict=False
+        ):
             check = {**asdict(pair), "at": expected.at, "skipped": bool(expected.error)}
             place = places[repr(expected.at)]
             files = [f"{name_of_part(todo, name)}/{place}" for name in names]
@@ -448,11 +514,16 @@ def _comparison(work: MeasuredPlan, measured: MeasuredTicket, settings: Settings
             checks.append((check, [] if expected.error or actual.error else files))
     if todo.run:
         first = name_of_part(todo, FOUND)
-        has_second = measured.meter == "simulated" and not measured.variants[FOUND].samples[0].error
+        has_second = (
+            measured.meter == "simulated"
+            and not measured.variants[FOUND].samples[0].error
+        )
         twice = [f"{first}/0", f"{first}/{AGAIN}"] if has_second else []
         payload = {"checks": checks, "twice": twice, "accepted": todo.differs}
     else:
-        own = measured.compares and any(each.tolerance is None for each in todo.comparisons)
+        own = measured.compares and any(
+            each.tolerance is None for each in todo.comparisons
+        )
         # Without a comparison of the workload's own, no code of the repository is loaded there.
         verifier = todo.verifier if own else ""
         payload = {
@@ -516,7 +587,9 @@ def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket:
             if getattr(part, same) != getattr(first, same):
                 message = f"another workload for another variant: {same} of {one} and {other} differ"
                 raise CannotMeasureError(f"the verifier makes {message}")
-    return first.model_copy(update={"variants": {name: part.variants[name] for name, part in parts.items()}})
+    return first.model_copy(
+        update={"variants": {name: part.variants[name] for name, part in parts.items()}}
+    )
 
 
 def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket:
@@ -539,7 +612,9 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
             whole[name] = [parse_worker_result(in_all, _RUN)]
     if not answered:
         raise CannotMeasureError("nothing was run")
-    placed = PlacedRuns({name: [*map(counted_run, runs)] for name, runs in answered.items()})
+    placed = PlacedRuns(
+        {name: [*map(counted_run, runs)] for name, runs in answered.items()}
+    )
     if todo.place:
         placed = measure_place(todo, todo.place, answered, whole or answered)
     if placed.differs:
@@ -561,21 +636,32 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     )
 
 
-def _find_dearer(todo: Plan, runs: Mapping[str, Sequence[MeasuredRun]]) -> tuple[str, ...]:
+def _find_dearer(
+    todo: Plan, runs: Mapping[str, Sequence[MeasuredRun]]
+) -> tuple[str, ...]:
     """Return what the fix costs more at the last point, though no claim says how much, each in words."""
     if not runs.keys() >= {*DECIDING}:
         return ()
     found, fix = (runs[name][len(todo.sweep) - 1].metrics for name in DECIDING)
     # Claims about a place tell nothing of the whole.
-    claimed = set() if todo.place else {claim.metric for claim in todo.claims if claim.variant == FIX}
+    claimed = (
+        set()
+        if todo.place
+        else {claim.metric for claim in todo.claims if claim.variant == FIX}
+    )
     dearer = []
     for metric in OTHER_COSTS:
-        if metric in found.keys() & fix.keys() - claimed and fix[metric] > MORE * found[metric]:
+        if (
+            metric in found.keys() & fix.keys() - claimed
+            and fix[metric] > MORE * found[metric]
+        ):
             dearer.append(f"{metric} {found[metric]} -> {fix[metric]}")
     return tuple(dearer)
 
 
-def _parse_runs(todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome]) -> list[MeasuredRun]:
+def _parse_runs(
+    todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome]
+) -> list[MeasuredRun]:
     """Return the runs of a variant at each point.
 
     Of a place, the run that was made twice comes last: only what costs something there has to be the same.
@@ -603,7 +689,15 @@ def _parse_runs(todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome]) -> l
 def counted_run(done: MeasuredRun) -> CountedRun:
     """Turn the answer of a process into a run that laws can be fitted to."""
     sites: dict[Place, int] = {each[:4]: each[4] for each in done.sites}
-    return CountedRun(done.at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
+    return CountedRun(
+        done.at,
+        done.metrics,
+        sites,
+        done.error,
+        done.unknown,
+        done.approximate,
+        done.ranges,
+    )
 
 
 def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
@@ -627,11 +721,18 @@ def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
 def is_unchanged(work: MeasuredPlan) -> bool:
     """Return True if the fix is the code as found, including what it imports from the repository."""
     todo, measured = work.plan, work.measured
-    before, after = (measured.variants.get(name) if measured else None for name in DECIDING)
+    before, after = (
+        measured.variants.get(name) if measured else None for name in DECIDING
+    )
     if not before or not after or before.samples != after.samples:
         return False
-    (old, found), (new, fix) = ((Path(todo.folders[name]), todo.variants[name]) for name in DECIDING)
-    (function, rest), (other, around) = tasks.code_of(found, old), tasks.code_of(fix, new)
+    (old, found), (new, fix) = (
+        (Path(todo.folders[name]), todo.variants[name]) for name in DECIDING
+    )
+    (function, rest), (other, around) = (
+        tasks.code_of(found, old),
+        tasks.code_of(fix, new),
+    )
     # What is run as a whole is all that it imports.
     if not todo.run and (function != other or not function):
         return False

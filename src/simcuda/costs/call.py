@@ -17,7 +17,15 @@ MEMORY = ("allocations", "largest_allocation", "peak_bytes", "peak_allocated_byt
 
 TRIALS = dict.fromkeys(
     (
-        *("syncs", "stream_syncs", "event_syncs", "device_syncs", "drains", "implicit_syncs", "launches"),
+        *(
+            "syncs",
+            "stream_syncs",
+            "event_syncs",
+            "device_syncs",
+            "drains",
+            "implicit_syncs",
+            "launches",
+        ),
         *MEMORY,
     ),
     (0, inf),

@@ -9,7 +9,14 @@ from math import inf
 import torch
 from torch import Tensor
 
-from simcuda.costs.call import ANYTHING, ONE_KERNEL, TRIALS, OpCost, OperationCall, tensors_in
+from simcuda.costs.call import (
+    ANYTHING,
+    ONE_KERNEL,
+    TRIALS,
+    OpCost,
+    OperationCall,
+    tensors_in,
+)
 from simcuda.costs.declared import WrongCostError, declared_cost, declared_name
 from simcuda.costs.determinism import fills_memory
 from simcuda.costs.launches import kernels_over
@@ -35,12 +42,20 @@ class Charges:
     _tried: set[str] = field(default_factory=set)
 
     def on_host(
-        self, traits: OperationTraits, call: OperationCall, tags: Tags, *, pinned: bool, floating: bool
+        self,
+        traits: OperationTraits,
+        call: OperationCall,
+        tags: Tags,
+        *,
+        pinned: bool,
+        floating: bool,
     ) -> None:
         """Record the results of an operation on the host; ``Tag`` explains ``pinned`` and ``floating``."""
         machine = self._machine
         known = [tag for tag in tags if tag is not None]
-        if not call.outputs and not any(tag.device != HOST or tag.pinned or tag.floating for tag in known):
+        if not call.outputs and not any(
+            tag.device != HOST or tag.pinned or tag.floating for tag in known
+        ):
             return
         # The host reads and writes pinned memory, which copies may still be using.
         written = [*tensors_in(map(call.argument, traits.written))]
@@ -67,7 +82,9 @@ class Charges:
             for _ in range(cost.waits):
                 machine.wait_for_stream(machine.current.streams[device])
 
-    def on_device(self, traits: OperationTraits, call: OperationCall, tags: Tags, device: int) -> None:
+    def on_device(
+        self, traits: OperationTraits, call: OperationCall, tags: Tags, device: int
+    ) -> None:
         """Charge an operation on a device, given the tags of its inputs.
 
         Raises:
@@ -80,11 +97,22 @@ class Charges:
         # In the order of CUDA, on which the peak depends: what passes, temporaries, results, workspaces.
         if cost.passing:
             machine.free(device, machine.use_for_a_while(device, cost.passing))
-        blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
+        blocks = (
+            machine.use_for_a_while(device, cost.temporaries)
+            if cost.temporaries
+            else []
+        )
         if fills_memory() and traits.op.rpartition(".")[0] not in UNFILLED_OPS:
             # What of it ATen makes by ``at::empty`` is filled.
-            made = len(call.outputs) + len(cost.temporaries) + len(cost.workspaces) + len(cost.passing)
-            machine.ledger.doubt(FILLS, dict.fromkeys(("launches", "aten_launches"), (0, made)))
+            made = (
+                len(call.outputs)
+                + len(cost.temporaries)
+                + len(cost.workspaces)
+                + len(cost.passing)
+            )
+            machine.ledger.doubt(
+                FILLS, dict.fromkeys(("launches", "aten_launches"), (0, made))
+            )
         try:
             written = self._placed(traits, call.inputs, call.outputs, tags, device)
             if cost.workspaces:
@@ -101,18 +129,31 @@ class Charges:
             writes = self._touched(call.outputs, written)
             # A list that is written comes first among the inputs.
             count = len(call.first) if traits.writes_first and traits.is_foreach else 0
-            reads = self._touched(call.inputs[count:], tags[count:]) if traits.reads else []
+            reads = (
+                self._touched(call.inputs[count:], tags[count:]) if traits.reads else []
+            )
             if count:
                 writes += self._touched(call.inputs[:count], tags[:count])
             elif traits.written and not (traits.writes_first and call.outputs):
                 others = [*tensors_in(map(call.argument, traits.written))]
                 writes += self._touched(others, [*map(machine.storages.of, others)])
-            machine.run(device, cost.launches, reads, writes, 0 if library is None else library.usual)
+            machine.run(
+                device,
+                cost.launches,
+                reads,
+                writes,
+                0 if library is None else library.usual,
+            )
         for _ in range(cost.waits):
             machine.wait_for_stream(machine.current.streams[device])
 
     def place(
-        self, tensor: Tensor, device: int, *, pinned: bool = False, floating: bool = False
+        self,
+        tensor: Tensor,
+        device: int,
+        *,
+        pinned: bool = False,
+        floating: bool = False,
     ) -> Tag | None:
         """The tag of a result, which is new unless it shares the storage of another tensor.
 
@@ -138,22 +179,38 @@ class Charges:
             # Tensors without data take no memory on the host.
             if tensor.is_meta:
                 return None
-            return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
+            return self._machine.place_on_host(
+                storage, pinned=pinned, floating=floating
+            )
         return self._machine.place(storage, device, WITHIN_OPERATION)
 
     def _placed(
-        self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
+        self,
+        traits: OperationTraits,
+        inputs: Tensors,
+        outputs: Tensors,
+        tags: Tags,
+        device: int,
     ) -> list[Tag | None]:
         """The tags of an operation's results; a tensor written in place already has one."""
         # Most operations in place write to their first argument, and its tag is known.
-        if inputs and len(outputs) == 1 and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
+        if (
+            inputs
+            and len(outputs) == 1
+            and outputs[0] is inputs[0]
+            and not is_sparse(outputs[0])
+        ):
             return [tags[0]]
         placed = []
         for position, tensor in enumerate(outputs):
-            placed.append(self.place(tensor, HOST if position == traits.host_result else device))
+            placed.append(
+                self.place(tensor, HOST if position == traits.host_result else device)
+            )
         return placed
 
-    def _owe(self, traits: OperationTraits, call: OperationCall, tags: Sequence[Tag]) -> None:
+    def _owe(
+        self, traits: OperationTraits, call: OperationCall, tags: Sequence[Tag]
+    ) -> None:
         """Remember the kernels of a floating tensor, to charge them once its device is known."""
         owed = self._cost(traits, call).launches
         for tag in tags:
@@ -168,7 +225,9 @@ class Charges:
         touched = self._machine.touched
         if not self._machine.has_side_streams:
             # Parts do not matter.
-            return [tag.serial for tag in tags if tag is not None and tag.device != HOST]
+            return [
+                tag.serial for tag in tags if tag is not None and tag.device != HOST
+            ]
         return [
             touched(tensor, tag)
             for tensor, tag in zip(tensors, tags, strict=True)
@@ -188,7 +247,9 @@ class Charges:
 
         Source: ATen/native/cudnn/Conv_v8.cpp.
         """
-        sizes = [(tensor.shape, tensor.stride(), tensor.dtype) for tensor in call.inputs]
+        sizes = [
+            (tensor.shape, tensor.stride(), tensor.dtype) for tensor in call.inputs
+        ]
         given = (*call.args, *call.kwargs.values())
         others = [value for value in given if not isinstance(value, Tensor)]
         tried = f"{call.op} {sizes} {others}"
@@ -198,9 +259,13 @@ class Charges:
 
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger
-        has_sparse = self._machine.has_sparse and any(map(is_sparse, (*call.inputs, *call.outputs)))
+        has_sparse = self._machine.has_sparse and any(
+            map(is_sparse, (*call.inputs, *call.outputs))
+        )
         outputs = call.outputs
-        has_nested = outputs and (outputs[0].is_nested or (call.inputs and call.inputs[0].is_nested))
+        has_nested = outputs and (
+            outputs[0].is_nested or (call.inputs and call.inputs[0].is_nested)
+        )
         is_dense = not has_sparse and not has_nested
         for rule in traits.rules:
             if (is_dense or rule.any_layout) and (rule.when is None or rule.when(call)):

@@ -13,7 +13,11 @@ from simcuda.device.storages import HOST, device_of_tag, is_sparse, parts_of
 
 
 def _are_of_one_type(to: Tensor, source: Tensor) -> bool:
-    return to.dtype == source.dtype and to.is_conj() == source.is_conj() and to.is_neg() == source.is_neg()
+    return (
+        to.dtype == source.dtype
+        and to.is_conj() == source.is_conj()
+        and to.is_neg() == source.is_neg()
+    )
 
 
 def same_bytes(to: Tensor, source: Tensor) -> bool:
@@ -24,7 +28,11 @@ def same_bytes(to: Tensor, source: Tensor) -> bool:
         return True
     # A source that is broadcast has strides of 0, which no run of bytes has.
     strides = source.expand_as(to).stride()
-    steps = [step for step in zip(to.stride(), strides, to.shape, strict=True) if step[2] != 1]
+    steps = [
+        step
+        for step in zip(to.stride(), strides, to.shape, strict=True)
+        if step[2] != 1
+    ]
     # From the fastest dimension outwards, each has to begin where the one before ends, in both.
     dense = 1
     for to_stride, source_stride, size in sorted(steps, key=lambda step: step[0]):
@@ -47,7 +55,9 @@ def copied_within(to: Tensor, source: Tensor) -> OpCost:
     return OpCost(kernels_over(to))
 
 
-def contiguous(tensor: Tensor, memory_format: torch.memory_format = torch.contiguous_format) -> OpCost:
+def contiguous(
+    tensor: Tensor, memory_format: torch.memory_format = torch.contiguous_format
+) -> OpCost:
     """``tensor.contiguous(memory_format=memory_format)``: nothing, or a kernel and a temporary.
 
     The temporary has the bytes of the tensor's elements.
@@ -57,7 +67,9 @@ def contiguous(tensor: Tensor, memory_format: torch.memory_format = torch.contig
     return OpCost(kernels_over(tensor), temporaries=(tensor.nbytes,))
 
 
-def charge_copy(machine: Machine, to: Tensor, source: Tensor, *, non_blocking: bool) -> None:
+def charge_copy(
+    machine: Machine, to: Tensor, source: Tensor, *, non_blocking: bool
+) -> None:
     """Charge the copy of ``source`` into ``to``, both placed already; sparse ones are copied part by part."""
     if to.is_nested:
         # ATen/native/nested/NestedTensorFactories.cpp, copy_nested_: one buffer of all values.
@@ -84,7 +96,9 @@ def charge_copy(machine: Machine, to: Tensor, source: Tensor, *, non_blocking: b
         return
     # Accesses to devices' memory and to pinned memory need an order, those to other host memory have one.
     reads, writes = (
-        (machine.touched(tensor, tag),) if tag is not None and (tag.device != HOST or tag.pinned) else ()
+        (machine.touched(tensor, tag),)
+        if tag is not None and (tag.device != HOST or tag.pinned)
+        else ()
         for tensor, tag in ((source, source_tag), (to, to_tag))
     )
     if here == there == HOST:
@@ -100,7 +114,9 @@ def charge_copy(machine: Machine, to: Tensor, source: Tensor, *, non_blocking: b
         machine.ledger.count("p2p", 1, to.numel() * source.element_size())
         machine.ledger.launch(0 if same_bytes(to, source) else 1)
         streams = machine.current.streams
-        machine.raced(machine.ordering.copy_across(streams[here], streams[there], *reads, *writes))
+        machine.raced(
+            machine.ordering.copy_across(streams[here], streams[there], *reads, *writes)
+        )
 
 
 def _within(
@@ -148,7 +164,10 @@ def _transfer(
         moved = to.numel() * (source if is_converted_there else to).element_size()
         is_staged = not alike and (is_converted_there or not to.is_contiguous())
         temporaries = (moved,) * int(is_staged)
-        on_host, is_whole = source_tag, source.is_contiguous() and source.shape == to.shape
+        on_host, is_whole = (
+            source_tag,
+            source.is_contiguous() and source.shape == to.shape,
+        )
     else:
         kind = "d2h"
         device = device_of_tag(source_tag)

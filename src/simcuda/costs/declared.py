@@ -48,18 +48,28 @@ def cost(operator: str) -> Callable[[F], F]:
         raise ValueError(f"{operator} is PyTorch's own: its cost is not to be declared")
     packet = f"{namespace}.{name}"
     if rules_for(packet + (overload or ".")):
-        raise ValueError(f"{operator} has a rule already (docs/truth.md): its cost is not to be declared")
+        raise ValueError(
+            f"{operator} has a rule already (docs/truth.md): its cost is not to be declared"
+        )
     if torch._C._dispatch_has_kernel(f"{namespace}::{name}"):
         packet_of_torch = getattr(getattr(torch.ops, namespace), name)
-        overloads = [getattr(packet_of_torch, each) for each in packet_of_torch.overloads()]
-        if any(map(python_kernel, overloads)) or all(traits_of(each).composite for each in overloads):
-            raise ValueError(f"{operator} is made of other operations, which are counted instead")
+        overloads = [
+            getattr(packet_of_torch, each) for each in packet_of_torch.overloads()
+        ]
+        if any(map(python_kernel, overloads)) or all(
+            traits_of(each).composite for each in overloads
+        ):
+            raise ValueError(
+                f"{operator} is made of other operations, which are counted instead"
+            )
 
     def declare(function: F) -> F:
         # A file that is loaded again declares the same again.
         before = _declared.setdefault(packet + overload, function)
         if _code(before) != _code(function):
-            raise ValueError(f"{operator} is declared already, by {before.__module__}.{before.__qualname__}")
+            raise ValueError(
+                f"{operator} is declared already, by {before.__module__}.{before.__qualname__}"
+            )
         return function
 
     return declare
@@ -90,14 +100,24 @@ def declared_cost(call: OperationCall) -> OpCost:
 def _check(found: object) -> None:
     if not isinstance(found, OpCost):
         raise TypeError(f"{found!r} is no simcuda.OpCost")
-    amounts = [found.launches, found.waits, *found.temporaries, *found.workspaces, *found.passing]
+    amounts = [
+        found.launches,
+        found.waits,
+        *found.temporaries,
+        *found.workspaces,
+        *found.passing,
+    ]
     for kind, nbytes in found.copies:
         if kind not in ("h2d", "d2h", "d2d"):
-            raise ValueError(f"there is no copy of the kind {kind!r}, but h2d, d2h and d2d")
+            raise ValueError(
+                f"there is no copy of the kind {kind!r}, but h2d, d2h and d2d"
+            )
         amounts.append(nbytes)
     for amount in amounts:
         if type(amount) is not int or amount < 0:
-            raise ValueError(f"a cost is made of whole numbers from 0, not of {amount!r}")
+            raise ValueError(
+                f"a cost is made of whole numbers from 0, not of {amount!r}"
+            )
 
 
 def declarations() -> frozenset[str]:

@@ -42,7 +42,10 @@ SOMETIMES: Mapping[str, tuple[str, Callable[[Given], Any]]] = {
     ),
     **dict.fromkeys(
         ("_embedding_bag_backward", "_embedding_bag_dense_backward"),
-        ("embedding_bag_backward_cuda_max", lambda given: given.get("mode") == MODE_OF_MAXIMA),
+        (
+            "embedding_bag_backward_cuda_max",
+            lambda given: given.get("mode") == MODE_OF_MAXIMA,
+        ),
     ),
     # A sum and a mean are written in order, by index_put.
     **dict.fromkeys(
@@ -56,7 +59,10 @@ SOMETIMES: Mapping[str, tuple[str, Callable[[Given], Any]]] = {
     # From 2.14 on another algorithm adds up.
     **dict.fromkeys(
         ("cumsum", "cumsum_"),
-        ("cumsum_cuda_kernel", lambda given: torch.__version__ < "2.14" and _is_floating(given)),
+        (
+            "cumsum_cuda_kernel",
+            lambda given: torch.__version__ < "2.14" and _is_floating(given),
+        ),
     ),
 }
 """The same for calls with certain arguments, which are given by name."""
@@ -66,7 +72,9 @@ REFUSED = in_aten((*ALWAYS, *SOMETIMES))
 
 def fills_memory() -> bool:
     """Return whether uninitialised memory is filled, by a kernel for each tensor."""
-    return is_deterministic() and torch._C._get_deterministic_fill_uninitialized_memory()
+    return (
+        is_deterministic() and torch._C._get_deterministic_fill_uninitialized_memory()
+    )
 
 
 def refuse(packet: str, given: Given) -> None:
@@ -84,4 +92,7 @@ def refuse(packet: str, given: Given) -> None:
     message = f"{caller} does not have a deterministic implementation, but you set"
     if not torch.is_deterministic_algorithms_warn_only_enabled():
         raise RuntimeError(f"{message} 'torch.use_deterministic_algorithms(True)'.")
-    warnings.warn(f"{message} 'torch.use_deterministic_algorithms(True, warn_only=True)'.", stacklevel=2)
+    warnings.warn(
+        f"{message} 'torch.use_deterministic_algorithms(True, warn_only=True)'.",
+        stacklevel=2,
+    )

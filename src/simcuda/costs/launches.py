@@ -44,7 +44,11 @@ def kernels_over(tensor: torch.Tensor) -> int:
 
 @lru_cache(maxsize=1024)
 def multi_tensor(
-    elements: tuple[int, ...], tables: MultiTensorTables, *, depth: int, scalars: bool = False
+    elements: tuple[int, ...],
+    tables: MultiTensorTables,
+    *,
+    depth: int,
+    scalars: bool = False,
 ) -> int:
     """Kernels of one multi-tensor operation.
 
@@ -57,7 +61,9 @@ def multi_tensor(
         depth: Lists of tensors walked side by side, results of an out-of-place operation included.
         scalars: Whether each tensor comes with its own scalar.
     """
-    most_tensors = (tables.tensors_with_scalars if scalars else tables.tensors)[depth - 1]
+    most_tensors = (tables.tensors_with_scalars if scalars else tables.tensors)[
+        depth - 1
+    ]
     launches = tensors = blocks = 0
     for count in elements:
         chunks = -(-count // CHUNK_ELEMENTS)
@@ -75,7 +81,11 @@ def multi_tensor(
 
 
 def foreach_norm(
-    elements: Sequence[int], tables: MultiTensorTables, *, accumulator_bytes: int, result_bytes: int
+    elements: Sequence[int],
+    tables: MultiTensorTables,
+    *,
+    accumulator_bytes: int,
+    result_bytes: int,
 ) -> OpCost:
     """The fast path of ``_foreach_norm`` for tensors of one device and type.
 
@@ -125,20 +135,29 @@ def parts(shape: Shape, operands: Sequence[Shape]) -> Iterator[Shape]:
     The dimension that reaches furthest is halved until 32-bit offsets reach all.
     """
     reach = [
-        [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)] for strides in operands
+        [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+        for strides in operands
     ]
-    if prod(shape) <= LARGEST_OFFSET and all(1 + sum(steps) <= LARGEST_OFFSET for steps in reach):
+    if prod(shape) <= LARGEST_OFFSET and all(
+        1 + sum(steps) <= LARGEST_OFFSET for steps in reach
+    ):
         yield shape
         return
     # The last of equals: the search runs from the outermost dimension inwards.
-    widest = max(range(len(shape)), key=lambda dim: (max(steps[dim] for steps in reach), dim))
+    widest = max(
+        range(len(shape)), key=lambda dim: (max(steps[dim] for steps in reach), dim)
+    )
     half = shape[widest] // 2
     for size in (half, shape[widest] - half):
         yield from parts((*shape[:widest], size, *shape[widest + 1 :]), operands)
 
 
 def iterate(
-    shape: Shape, strides: Shape, reduced: Collection[int], itemsize: int, result_itemsize: int
+    shape: Shape,
+    strides: Shape,
+    reduced: Collection[int],
+    itemsize: int,
+    result_itemsize: int,
 ) -> list[Dimension]:
     """The dimensions a kernel walks to reduce those in ``reduced``: these first, each group fastest first.
 
@@ -178,7 +197,10 @@ def iterate(
 def _is_faster(one: Dimension, other: Dimension) -> bool:
     if one.is_reduced != other.is_reduced:
         return one.is_reduced
-    for mine, theirs in ((one.result_stride, other.result_stride), (one.stride, other.stride)):
+    for mine, theirs in (
+        (one.result_stride, other.result_stride),
+        (one.stride, other.stride),
+    ):
         if mine and theirs and mine != theirs:
             return mine < theirs
     return False

@@ -62,16 +62,22 @@ def _nested_of_mask(padded: Tensor, mask: Tensor, mask_check: bool = True) -> Te
     return made
 
 
-def _is_in(elements: Any, candidates: Tensor, *, out: Tensor | None = None, **how: bool) -> Any:
+def _is_in(
+    elements: Any, candidates: Tensor, *, out: Tensor | None = None, **how: bool
+) -> Any:
     """Compare each element with few candidates; many are sorted with the elements, by ATen's shared code."""
     if not isinstance(elements, Tensor):
         dtype = TYPES_OF_NUMBERS[type(elements)]
         elements = torch.scalar_tensor(elements, dtype=dtype, device=candidates.device)
     if out is None:
         out = torch.empty(elements.shape, dtype=torch.bool, device=elements.device)
-    if candidates.numel() >= int(MOST_CANDIDATES * elements.numel() ** GROWTH_OF_CANDIDATES):
+    if candidates.numel() >= int(
+        MOST_CANDIDATES * elements.numel() ** GROWTH_OF_CANDIDATES
+    ):
         sorting = torch.ops.aten.isin.Tensor_Tensor_out
-        return sorting._op_dk(torch._C.DispatchKey.CPU, elements, candidates, **how, out=out)
+        return sorting._op_dk(
+            torch._C.DispatchKey.CPU, elements, candidates, **how, out=out
+        )
     out.fill_(how.get("invert", False))
     if not candidates.numel():
         return out
@@ -86,16 +92,24 @@ def _moments(tensor: Tensor, *how: Any, of: str, **named: Any) -> Any:
     if not tensor.is_complex():
         return NotImplemented
     function = getattr(torch, of.replace("std", "var"))
-    real, imaginary = function(tensor.real, *how, **named), function(tensor.imag, *how, **named)
+    real, imaginary = (
+        function(tensor.real, *how, **named),
+        function(tensor.imag, *how, **named),
+    )
     if not of.endswith("mean"):
         total = real + imaginary
         return total.sqrt_() if of == "std" else total
     total = real[0] + imaginary[0]
-    return total.sqrt_() if of == "std_mean" else total, torch.complex(real[1], imaginary[1])
+    return total.sqrt_() if of == "std_mean" else total, torch.complex(
+        real[1], imaginary[1]
+    )
 
 
 MADE_OF: Mapping[str, Callable[..., Any]] = {
-    **{f"aten.{name}.correction": partial(_moments, of=name) for name in operations("reductions")["moment"]},
+    **{
+        f"aten.{name}.correction": partial(_moments, of=name)
+        for name in operations("reductions")["moment"]
+    },
     "aten.equal.default": _equal,
     "aten.count_nonzero.default": _count_nonzero,
     "aten.count_nonzero.dim_IntList": _count_nonzero,
@@ -109,7 +123,9 @@ MADE_OF: Mapping[str, Callable[..., Any]] = {
     "aten.isin.Tensor_Tensor_out": _is_in,
     "aten.isin.Scalar_Tensor": _is_in,
     "aten.isin.Scalar_Tensor_out": _is_in,
-    "aten.isin.Tensor_Scalar": lambda x, value, *, invert=False, **_: x.ne(value) if invert else x.eq(value),
+    "aten.isin.Tensor_Scalar": lambda x, value, *, invert=False, **_: (
+        x.ne(value) if invert else x.eq(value)
+    ),
 }
 """By operation, which has a kernel where the function answers ``NotImplemented``.
 

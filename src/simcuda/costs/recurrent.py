@@ -17,19 +17,35 @@ from simcuda.costs.stand_ins import StandIn, gradients
 from simcuda.device.dispatch_key import recording_gradients
 
 LAYERS: Mapping[int, Any] = dict(
-    enumerate((torch.ops.aten.rnn_relu, torch.ops.aten.rnn_tanh, torch.ops.aten.lstm, torch.ops.aten.gru))
+    enumerate(
+        (
+            torch.ops.aten.rnn_relu,
+            torch.ops.aten.rnn_tanh,
+            torch.ops.aten.lstm,
+            torch.ops.aten.gru,
+        )
+    )
 )
 """Layers by cuDNN's number for them, ``cudnnRNNMode_t``."""
 WEIGHTS = 2
 """How many weights a layer has in each direction without biases and projections."""
 
 
-def _run(how: Mapping[str, Any], tensor: Tensor, states: Sequence[Tensor], weights: list[Tensor]) -> Any:
+def _run(
+    how: Mapping[str, Any],
+    tensor: Tensor,
+    states: Sequence[Tensor],
+    weights: list[Tensor],
+) -> Any:
     """Compute a layer: its output and its last states."""
     layer = LAYERS[how["mode"]]
     first = list(states) if len(states) > 1 else states[0]
     has_biases = how["weight_stride0"] - int(how["proj_size"] > 0) > WEIGHTS
-    rest = (weights, has_biases, *(how[name] for name in ("num_layers", "dropout", "train", "bidirectional")))
+    rest = (
+        weights,
+        has_biases,
+        *(how[name] for name in ("num_layers", "dropout", "train", "bidirectional")),
+    )
     if how["batch_sizes"]:
         return layer.data(tensor, torch.tensor(how["batch_sizes"]), first, *rest)
     return layer.input(tensor, first, *rest, how["batch_first"])
@@ -54,7 +70,11 @@ class Layer(StandIn):
             output, *last = _run(how, how["input"], states, weights)
         if len(last) == 1:
             last.append(output.new_empty(0))
-        kept = seed.reshape(1).view(torch.uint8) if how["train"] else torch.empty(0, dtype=torch.uint8)
+        kept = (
+            seed.reshape(1).view(torch.uint8)
+            if how["train"]
+            else torch.empty(0, dtype=torch.uint8)
+        )
         buffer = how["weight_buf"]
         if buffer is None:
             buffer = torch.cat([weight.flatten() for weight in weights])
@@ -69,18 +89,30 @@ class LayerGradients(StandIn):
     def _op(self, *args: Any, **kwargs: Any) -> Any:
         how = self.named(args, kwargs)
         states, weights = _states(how), list(how["weight"])
-        with recording_gradients(), torch.random.fork_rng((), enabled=how["dropout"] > 0):
+        with (
+            recording_gradients(),
+            torch.random.fork_rng((), enabled=how["dropout"] > 0),
+        ):
             if how["dropout"] > 0:
-                torch.default_generator.manual_seed(how["reserve"].view(torch.int64).tolist()[0])
-            leaves = [each.detach().requires_grad_() for each in (how["input"], *states, *weights)]
-            made = _run(how, leaves[0], leaves[1 : 1 + len(states)], leaves[1 + len(states) :])
+                torch.default_generator.manual_seed(
+                    how["reserve"].view(torch.int64).tolist()[0]
+                )
+            leaves = [
+                each.detach().requires_grad_()
+                for each in (how["input"], *states, *weights)
+            ]
+            made = _run(
+                how, leaves[0], leaves[1 : 1 + len(states)], leaves[1 + len(states) :]
+            )
             above = [how[name] for name in ("grad_output", "grad_hy", "grad_cy")]
             of_input, *others = gradients(made, above, leaves)
         of_states, of_weights = others[: len(states)], others[len(states) :]
         # Those of the weights are parts of one buffer.
         flat = torch.cat([each.flatten() for each in of_weights])
         pieces = torch.split_with_sizes(flat, [weight.numel() for weight in weights])
-        parts = [part.view_as(weight) for part, weight in zip(pieces, weights, strict=True)]
+        parts = [
+            part.view_as(weight) for part, weight in zip(pieces, weights, strict=True)
+        ]
         of_cell = of_states[1] if len(states) > 1 else None
         return of_input, of_states[0], of_cell, parts if how["output_mask"][3] else []
 
@@ -114,7 +146,9 @@ class LongCell(StandIn):
         other: Tensor | None = None,
     ) -> Any:
         kept = _gates(of_input, bias) + _gates(of_state, other)
-        return tuple(each.to(cell.dtype) for each in (*_next_states(kept, _wide(cell)), kept))
+        return tuple(
+            each.to(cell.dtype) for each in (*_next_states(kept, _wide(cell)), kept)
+        )
 
 
 @dataclass(frozen=True)
@@ -133,13 +167,22 @@ class LongCellGradients(StandIn):
         wide = _wide(cell)
         # PyTorch's own formula adds what state and input give to the gates.
         found = torch.ops.aten._thnn_differentiable_lstm_cell_backward(
-            of_state, of_cell, kept, torch.zeros_like(kept), None, None, wide, _next_states(kept, wide)[1]
+            of_state,
+            of_cell,
+            kept,
+            torch.zeros_like(kept),
+            None,
+            None,
+            wide,
+            _next_states(kept, wide)[1],
         )
         of_gates = found[0].to(kept.dtype)
         return of_gates, found[2].to(cell.dtype), of_gates.sum(0) if has_bias else None
 
 
-def _next_state(reset: Tensor, update: Tensor, new: Tensor, of_new: Tensor, state: Tensor) -> Tensor:
+def _next_state(
+    reset: Tensor, update: Tensor, new: Tensor, of_new: Tensor, state: Tensor
+) -> Tensor:
     """Return the state of a GRU, given the sums of its gates and what the state adds to the new one."""
     new = (new + reset.sigmoid() * of_new).tanh()
     return new + update.sigmoid() * (state - new)
@@ -170,7 +213,10 @@ class GatedCellGradients(StandIn):
     def _op(self, gradient: Tensor, kept: Tensor, has_bias: bool) -> Any:
         reset, update, new, of_new, state = _wide(kept).chunk(5, 1)
         # PyTorch's own formula; the last gate alone has parts.
-        gates = torch.cat([reset, update, new], 1), torch.cat([reset * 0, update * 0, of_new], 1)
+        gates = (
+            torch.cat([reset, update, new], 1),
+            torch.cat([reset * 0, update * 0, of_new], 1),
+        )
         found = torch.ops.aten._thnn_differentiable_gru_cell_backward(
             _wide(gradient), *gates, state, None, None
         )

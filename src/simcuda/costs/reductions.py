@@ -78,8 +78,13 @@ def reduction(
     """
     if 0 in shape:
         return FREE
-    dimensions = iterate(shape, strides, reduced, how.itemsize, result_itemsize or how.itemsize)
-    operands = [tuple(d.result_stride for d in dimensions), tuple(d.stride for d in dimensions)]
+    dimensions = iterate(
+        shape, strides, reduced, how.itemsize, result_itemsize or how.itemsize
+    )
+    operands = [
+        tuple(d.result_stride for d in dimensions),
+        tuple(d.stride for d in dimensions),
+    ]
     # An input that 32-bit offsets cannot reach is reduced part by part.
     sizes = list(parts(tuple(d.size for d in dimensions), operands))
     workspaces: list[int] = []
@@ -92,14 +97,18 @@ def reduction(
     return OpCost(len(sizes), workspaces=(*accumulator, *workspaces))
 
 
-def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) -> list[int]:
+def _workspaces(
+    dimensions: list[Dimension], how: Arithmetic, profile: Profile
+) -> list[int]:
     """Bytes of the partial results and of the counters of one kernel; nothing where blocks need not meet."""
     inner = [d for d in dimensions if d.is_reduced]
     outer = [d for d in dimensions if not d.is_reduced]
     # Most threads of a block.
     threads = THREADS // 2 if how.itemsize == 16 else THREADS
     values, results = prod(d.size for d in inner), prod(d.size for d in outer)
-    reduces_fastest = not outer or bool(inner and dimensions[0].stride < outer[0].stride)
+    reduces_fastest = not outer or bool(
+        inner and dimensions[0].stride < outer[0].stride
+    )
     if reduces_fastest:
         # The threads of a row share one result.
         width, height = _block(values, results, threads)
@@ -110,7 +119,10 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
         # Neighbouring results that one thread computes: as many as stay aligned, at most 4.
         fastest = outer[0]
         vector = 4 if fastest.stride == how.itemsize else 1
-        for number in (fastest.size, *(d.stride // how.itemsize for d in dimensions if d is not fastest)):
+        for number in (
+            fastest.size,
+            *(d.stride // how.itemsize for d in dimensions if d is not fastest),
+        ):
             while number % vector:
                 vector //= 2
         width, height = _block(results // vector, values, threads // vector)
@@ -119,7 +131,9 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
         threads_per_result = height
     # Several blocks share a result where each thread would read many values alone, and the device has room.
     values_per_thread = -(-values // threads_per_result)
-    resident = profile.multiprocessors * (profile.threads_per_multiprocessor // (width * height))
+    resident = profile.multiprocessors * (
+        profile.threads_per_multiprocessor // (width * height)
+    )
     if values_per_thread < MANY_VALUES or grid > resident:
         return []
     blocks = max(
@@ -134,7 +148,8 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
 def _block(across: int, along: int, threads: int) -> tuple[int, int]:
     """Width and height of a thread block: powers of 2, a warp wide first, then as tall as there is work."""
     widest, tallest = (
-        threads if number >= threads else 1 << (max(number, 1).bit_length() - 1) for number in (across, along)
+        threads if number >= threads else 1 << (max(number, 1).bit_length() - 1)
+        for number in (across, along)
     )
     width = min(widest, WARP)
     height = min(tallest, threads // width)

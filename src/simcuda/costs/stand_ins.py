@@ -16,7 +16,10 @@ from simcuda.device.dispatch_key import recording_gradients
 
 # ATen/native/transformers/cuda/attention.cu: rows of ``logsumexp`` are aligned for the backward pass.
 _ALIGNED = 32
-_FROM_TOP_LEFT, _FROM_BOTTOM_RIGHT = 1, 2  # sdp::CustomMaskType; flash_attn/mask.h has the second alone
+_FROM_TOP_LEFT, _FROM_BOTTOM_RIGHT = (
+    1,
+    2,
+)  # sdp::CustomMaskType; flash_attn/mask.h has the second alone
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,18 @@ class HostAttention(StandIn):
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
         given = self.named(args, kwargs)
-        starts: list[Any] = [given.get(f"cum_seq_{side}", given.get(f"cu_seqlens_{side}")) for side in "qk"]
+        starts: list[Any] = [
+            given.get(f"cum_seq_{side}", given.get(f"cu_seqlens_{side}"))
+            for side in "qk"
+        ]
         is_flash = "is_causal" in given
         dropout = given["dropout_p"]
         # Without sequences, with a bias, with fewer heads of keys or with a window, the host has nothing.
-        is_plain = starts[0] is not None and given.get("bias") is None and not set(kwargs) - {"scale"}
+        is_plain = (
+            starts[0] is not None
+            and given.get("bias") is None
+            and not set(kwargs) - {"scale"}
+        )
         if not is_plain or given["query"].shape[-2] != given["key"].shape[-2]:
             return self.operation._op(*args, **kwargs)
         given["starts"] = [each.tolist() for each in starts]
@@ -59,10 +69,17 @@ class HostAttention(StandIn):
         if is_flash:
             given["custom_mask_type"] = _FROM_BOTTOM_RIGHT if given["is_causal"] else 0
         # The other kernel has a batch of one around all sequences.
-        inputs = [given[name] if is_flash else given[name][0] for name in ("query", "key", "value")]
+        inputs = [
+            given[name] if is_flash else given[name][0]
+            for name in ("query", "key", "value")
+        ]
         if "out" in given:
             # Not by ``int``, which would count as a read.
-            given["seed"] = given["rng_state"].tolist()[0] if is_flash else given["philox_seed"].tolist()
+            given["seed"] = (
+                given["rng_state"].tolist()[0]
+                if is_flash
+                else given["philox_seed"].tolist()
+            )
             with recording_gradients():
                 leaves = [each.detach().requires_grad_() for each in inputs]
                 above = args[0] if is_flash else args[0][0]
@@ -71,30 +88,61 @@ class HostAttention(StandIn):
         given["seed"] = seed = int(torch.randint(2**62, ())) if dropout else 0
         output, sums = _attend(given, inputs)
         if is_flash:
-            state, unused = torch.tensor([seed, 0], dtype=torch.uint64), torch.empty((), dtype=torch.uint64)
+            state, unused = (
+                torch.tensor([seed, 0], dtype=torch.uint64),
+                torch.empty((), dtype=torch.uint64),
+            )
             return output, torch.cat(sums, 1), state, unused, output.new_empty(0)
         longest = given["max_seqlen_q"]
-        aligned = math.ceil(longest / _ALIGNED) * _ALIGNED if given.get("compute_log_sumexp") else 0
+        aligned = (
+            math.ceil(longest / _ALIGNED) * _ALIGNED
+            if given.get("compute_log_sumexp")
+            else 0
+        )
         # Where nothing is asked for, nothing is left of each row.
-        logsumexp = torch.stack([torch.constant_pad_nd(s, (0, aligned - s.shape[1]), math.inf) for s in sums])
-        return output[None], logsumexp, torch.tensor(seed), torch.tensor(0), longest, given["max_seqlen_k"]
+        logsumexp = torch.stack(
+            [
+                torch.constant_pad_nd(s, (0, aligned - s.shape[1]), math.inf)
+                for s in sums
+            ]
+        )
+        return (
+            output[None],
+            logsumexp,
+            torch.tensor(seed),
+            torch.tensor(0),
+            longest,
+            given["max_seqlen_k"],
+        )
 
 
-def _attend(how: Mapping[str, Any], inputs: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+def _attend(
+    how: Mapping[str, Any], inputs: Sequence[Tensor]
+) -> tuple[Tensor, list[Tensor]]:
     """Attend within every sequence; return the results, and for each sequence the logarithms of its sums."""
     generator = torch.Generator().manual_seed(how["seed"])
     outputs, sums = [], []
     for rows, keys in zip(*map(pairwise, how["starts"]), strict=True):
-        parts = (inputs[0][slice(*rows)], inputs[1][slice(*keys)], inputs[2][slice(*keys)])
+        parts = (
+            inputs[0][slice(*rows)],
+            inputs[1][slice(*keys)],
+            inputs[2][slice(*keys)],
+        )
         query, key, value = (part.transpose(0, 1).float() for part in parts)
         scores = query @ key.mT * how["scale"]
         if mask := how["custom_mask_type"]:
             more = 0 if mask == _FROM_TOP_LEFT else scores.shape[2] - scores.shape[1]
-            scores = scores.masked_fill(torch.ones_like(scores).tril(more) == 0, -math.inf)
+            scores = scores.masked_fill(
+                torch.ones_like(scores).tril(more) == 0, -math.inf
+            )
         # A row that sees no key is 0.
         weights = torch.ops.aten._safe_softmax(scores, -1)
         if dropout := how["dropout_p"]:
-            weights = weights * (torch.rand(scores.shape, generator=generator) >= dropout) / (1 - dropout)
+            weights = (
+                weights
+                * (torch.rand(scores.shape, generator=generator) >= dropout)
+                / (1 - dropout)
+            )
         outputs.append((weights @ value).transpose(0, 1).to(inputs[0].dtype))
         sums.append(scores.logsumexp(-1))
     return torch.cat(outputs), sums
@@ -140,18 +188,29 @@ _HALF = Widening(HALVES, torch.float32, (0,))
 WIDENED: Mapping[str, Widening] = {
     "aten.native_layer_norm": Widening(HALVES, torch.float32, (0, None, None)),
     "aten.native_layer_norm_backward": Widening(HALVES, torch.float32, (1, 5, 6)),
-    "aten.native_batch_norm": Widening(HALVES, torch.float32, (0, None, None), written=(3, 4)),
+    "aten.native_batch_norm": Widening(
+        HALVES, torch.float32, (0, None, None), written=(3, 4)
+    ),
     "aten.native_batch_norm_backward": Widening(HALVES, torch.float32, (1, 2, 2)),
     "aten.histc": Widening(INTEGERS, torch.float64, (0,)),
     **{
         f"aten.{name}{way}": _HALF
-        for name in ("avg_pool3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "multi_margin_loss")
+        for name in (
+            "avg_pool3d",
+            "_upsample_bilinear2d_aa",
+            "_upsample_bicubic2d_aa",
+            "multi_margin_loss",
+        )
         for way in ("", "_backward")
     },
     "aten.multilabel_margin_loss_forward": Widening(HALVES, torch.float32, (0, 0)),
     "aten.multilabel_margin_loss_backward": _HALF,
-    "aten.rrelu_with_noise": Widening((torch.float16,), torch.float32, (0,), written=(1,)),
-    "aten.rrelu_with_noise_": Widening((torch.float16,), torch.float32, (0,), written=(0, 1)),
+    "aten.rrelu_with_noise": Widening(
+        (torch.float16,), torch.float32, (0,), written=(1,)
+    ),
+    "aten.rrelu_with_noise_": Widening(
+        (torch.float16,), torch.float32, (0,), written=(0, 1)
+    ),
 }
 
 
@@ -164,7 +223,10 @@ class WideOperation(StandIn):
     def _op(self, *args: Any, **kwargs: Any) -> Any:
         how = self.widening
         wide = [
-            each.to(how.to) if isinstance(each, Tensor) and each.dtype in how.types else each for each in args
+            each.to(how.to)
+            if isinstance(each, Tensor) and each.dtype in how.types
+            else each
+            for each in args
         ]
         made = self.operation._op(*wide, **kwargs)
         for place in how.written:
@@ -173,7 +235,9 @@ class WideOperation(StandIn):
         if isinstance(made, Tensor):
             return args[0] if made is wide[0] else made.to(args[0].dtype)
         return tuple(
-            result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
+            result
+            if result is None or place is None or args[place] is None
+            else result.to(args[place].dtype)
             for result, place in zip(made, how.results, strict=True)
         )
 
@@ -191,11 +255,23 @@ class ProductIntoType(StandIn):
         first, second = (given[name] for name in names[place - 2 : place])
         if first.dtype != second.dtype:
             raise RuntimeError("input dtypes must be the same")
-        if to not in (first.dtype, torch.float32 if first.dtype in HALVES else first.dtype):
-            raise RuntimeError("out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs")
-        wide = {name: each.to(to) if isinstance(each, Tensor) else each for name, each in given.items()}
+        if to not in (
+            first.dtype,
+            torch.float32 if first.dtype in HALVES else first.dtype,
+        ):
+            raise RuntimeError(
+                "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs"
+            )
+        wide = {
+            name: each.to(to) if isinstance(each, Tensor) else each
+            for name, each in given.items()
+        }
         packet = self.operation.overloadpacket
-        return packet.default._op(**wide) if out is None else packet.out._op(**wide, out=out)
+        return (
+            packet.default._op(**wide)
+            if out is None
+            else packet.out._op(**wide, out=out)
+        )
 
 
 @dataclass(frozen=True)
@@ -232,12 +308,28 @@ class LogSigmoidGradient(StandIn):
 class Bags(StandIn):
     """Add up embeddings, and make CUDA's results: the bag of each index, places for maxima alone."""
 
-    def _op(self, weight: Tensor, indices: Tensor, offsets: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result, bags, sizes, places = self.operation._op(weight, indices, offsets, *args, **kwargs)
+    def _op(
+        self,
+        weight: Tensor,
+        indices: Tensor,
+        offsets: Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        result, bags, sizes, places = self.operation._op(
+            weight, indices, offsets, *args, **kwargs
+        )
         if not bags.numel():
-            bags = torch.bucketize(torch.arange(indices.numel()), offsets, right=True) - 1
+            bags = (
+                torch.bucketize(torch.arange(indices.numel()), offsets, right=True) - 1
+            )
         # Maxima have a place for each of their elements.
-        return result, bags.to(indices.dtype), sizes, places if places.dim() > 1 else places.new_empty(0)
+        return (
+            result,
+            bags.to(indices.dtype),
+            sizes,
+            places if places.dim() > 1 else places.new_empty(0),
+        )
 
 
 @dataclass(frozen=True)

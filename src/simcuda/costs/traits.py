@@ -14,7 +14,12 @@ from simcuda.costs.made_of import MADE_OF
 from simcuda.costs.recurrent import RECURRENT
 from simcuda.costs.rules import rules_for
 from simcuda.costs.rules.layouts import SHARED
-from simcuda.costs.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
+from simcuda.costs.rules.without_rule import (
+    HOST_ONLY,
+    PRODUCT_KERNELS,
+    TAKEN_APART_NAMES,
+    never_waits,
+)
 from simcuda.costs.stand_ins import FOR_CUDA_ALONE, WIDENED
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -23,17 +28,36 @@ SHARED_CODE = (
     torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
     torch._C.DispatchKey.CPU,
 )
-OWN_KERNELS = frozenset({"aten.silu_backward", "aten.mish_backward", "aten._fused_rms_norm"})
+OWN_KERNELS = frozenset(
+    {"aten.silu_backward", "aten.mish_backward", "aten._fused_rms_norm"}
+)
 """Operations that could be made of others, but have a kernel in the dispatcher of a CUDA build."""
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
-RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_", "aten._fused_moving_avg_obs_fq_helper"})
-TAKE_HOST_TENSORS = frozenset({"aten._pack_padded_sequence", "aten._pack_padded_sequence_backward"})
+RESIZING = frozenset(
+    {
+        "aten.resize_",
+        "aten.resize_as_",
+        "aten.set_",
+        "aten._fused_moving_avg_obs_fq_helper",
+    }
+)
+TAKE_HOST_TENSORS = frozenset(
+    {"aten._pack_padded_sequence", "aten._pack_padded_sequence_backward"}
+)
 HOST_RESULTS = {
     "aten._pack_padded_sequence": 1,
-    **dict.fromkeys((f"aten._nested_tensor_{name}" for name in ("size", "strides", "storage_offsets")), 0),
+    **dict.fromkeys(
+        (
+            f"aten._nested_tensor_{name}"
+            for name in ("size", "strides", "storage_offsets")
+        ),
+        0,
+    ),
 }
-TAKE_DEVICE_VALUES = in_aten(("fill_", "fill", "index_fill_", "index_fill", "index_put_", "index_put"))
+TAKE_DEVICE_VALUES = in_aten(
+    ("fill_", "fill", "index_fill_", "index_fill", "index_put_", "index_put")
+)
 TAKE_HOST_SCALARS = in_aten(operations("host scalars"))
 
 
@@ -86,7 +110,9 @@ class OperationTraits:
         self.rules = rules_for(self.op)
         self.names = names = tuple(argument.name for argument in schema.arguments)
         self.written: tuple[str, ...] = tuple(
-            a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
+            a.name
+            for a in schema.arguments
+            if a.alias_info is not None and a.alias_info.is_write
         )
         self.writes_first = self.written == names[:1]
         self.widening = WIDENED.get(packet)
@@ -95,8 +121,14 @@ class OperationTraits:
         is_taken_apart = packet in TAKEN_APART_NAMES and not self.rules
         keys = (COMPOSITE, *SHARED_CODE) if is_taken_apart else (COMPOSITE,)
         registered = torch._C._dispatch_has_kernel_for_dispatch_key
-        of_others = next((key for key in keys if registered(operation.name(), key.name)), None)
-        by_key = None if of_others is None or packet in OWN_KERNELS else partial(operation._op_dk, of_others)
+        of_others = next(
+            (key for key in keys if registered(operation.name(), key.name)), None
+        )
+        by_key = (
+            None
+            if of_others is None or packet in OWN_KERNELS
+            else partial(operation._op_dk, of_others)
+        )
         self.on_cuda = MADE_OF.get(self.op)
         self.composite = None if self.on_cuda else by_key
         self.hands_out = packet in HANDS_OUT
@@ -108,7 +140,9 @@ class OperationTraits:
         self.is_copy = packet in COPIES
         self.joins_gradients = self.op == "aten.add.Tensor"
         # What has no tensor among its arguments makes tensors from nothing.
-        self.makes = not any("Tensor" in str(argument.type) for argument in schema.arguments)
+        self.makes = not any(
+            "Tensor" in str(argument.type) for argument in schema.arguments
+        )
         self.takes_device = "device" in names
         self.draws = tag.nondeterministic_seeded in operation.tags
         # ``empty_like`` and its kin look at sizes alone.
@@ -116,34 +150,55 @@ class OperationTraits:
         has_out = any(argument.is_out for argument in schema.arguments)
         self.resizes = has_out or packet in RESIZING
         self.is_foreach = packet.startswith("aten._foreach_")
-        self.takes_host_scalars = tag.pointwise in operation.tags or packet in TAKE_HOST_SCALARS
+        self.takes_host_scalars = (
+            tag.pointwise in operation.tags or packet in TAKE_HOST_SCALARS
+        )
         self.takes_host_tensors = packet in TAKE_HOST_TENSORS or any(
             rule.takes_host_tensors for rule in self.rules
         )
-        value = next((place for place, name in enumerate(names) if name in ("value", "values")), -1)
+        value = next(
+            (place for place, name in enumerate(names) if name in ("value", "values")),
+            -1,
+        )
         self.value = value if packet in TAKE_DEVICE_VALUES else -1
         self.host_result = HOST_RESULTS.get(packet, -1)
         # Any overload's tag counts: those that write to a given result have none.
-        overloads = getattr(getattr(torch.ops, operation.namespace), packet.partition(".")[2])
-        tags = {tag for overload in overloads.overloads() for tag in getattr(overloads, overload).tags}
+        overloads = getattr(
+            getattr(torch.ops, operation.namespace), packet.partition(".")[2]
+        )
+        tags = {
+            tag
+            for overload in overloads.overloads()
+            for tag in getattr(overloads, overload).tags
+        }
         self.is_one_kernel = tag.pointwise in tags or tag.reduction in tags
         self.is_unknown = not (self.is_one_kernel or never_waits(packet))
         self.is_host_only = packet in HOST_ONLY
         self.product_kernel = PRODUCT_KERNELS.get(packet)
         self.is_unordered = packet in REFUSED
         self.may_be_refused = (
-            self.makes or self.is_host_only or self.is_unordered or self.product_kernel is not None
+            self.makes
+            or self.is_host_only
+            or self.is_unordered
+            or self.product_kernel is not None
         )
         # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
         # of another layout.
         self.is_plain = (
             self.is_one_kernel
-            and (self.composite, self.on_cuda, self.widening, self.stand_in) == (None,) * 4
+            and (self.composite, self.on_cuda, self.widening, self.stand_in)
+            == (None,) * 4
             and [str(result.type) for result in schema.returns] == ["Tensor"]
             and all(rule.any_layout for rule in self.rules)
             and self.written in ((), names[:1])
             and self.host_result < 0
-            and not (self.may_be_refused or self.draws or self.is_foreign or self.is_view or self.is_copy)
+            and not (
+                self.may_be_refused
+                or self.draws
+                or self.is_foreign
+                or self.is_view
+                or self.is_copy
+            )
             and not self.resizes
         )
         self.call = operation._op

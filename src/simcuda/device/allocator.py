@@ -162,7 +162,9 @@ class Allocator:
         self._is_busy = True
         if self._waiting:
             complete = self.ordering.is_complete
-            for block in [b for b, marks in self._waiting.items() if all(map(complete, marks))]:
+            for block in [
+                b for b, marks in self._waiting.items() if all(map(complete, marks))
+            ]:
                 del self._waiting[block]
                 self._cache(block, has_waited=True)
         size = -(-requested // BLOCK_ROUNDING) * BLOCK_ROUNDING
@@ -182,7 +184,9 @@ class Allocator:
             del order[position]
         else:
             # Its beginning is handed out. The rest is a neighbour, with which that merges when both are free.
-            taken = MemoryBlock(found.address, size, stream, pool, 0, False, None, found.before, found)
+            taken = MemoryBlock(
+                found.address, size, stream, pool, 0, False, None, found.before, found
+            )
             if found.before is not None:
                 found.before.after = taken
             found.before, found.address, found.size = taken, found.address + size, left
@@ -232,7 +236,9 @@ class Allocator:
         if block.used_by:
             wait(block.pool.stats, block.size)
             # It comes back once the host knows that these streams have come this far.
-            self._waiting[block] = [self.ordering.record(stream) for stream in sorted(block.used_by)]
+            self._waiting[block] = [
+                self.ordering.record(stream) for stream in sorted(block.used_by)
+            ]
             block.used_by = None
         else:
             self._cache(block)
@@ -253,7 +259,9 @@ class Allocator:
                 self._wait(mark)
             self._cache(block, has_waited=True)
         for pool in (*self._small.values(), *self._large.values()):
-            whole = [b for _, _, b in pool.order if b.before is None and b.after is None]
+            whole = [
+                b for _, _, b in pool.order if b.before is None and b.after is None
+            ]
             for block in whole:
                 pool.remove(block)
                 self.stats.num_device_free += 1
@@ -277,14 +285,18 @@ class Allocator:
 
     def _new_pool(self, pools: dict[int, BlockPool], stream: int) -> BlockPool:
         if pools is self._small:
-            pools[stream] = pool = BlockPool(stream, BLOCK_ROUNDING, self.stats.counting("small_pool"))
+            pools[stream] = pool = BlockPool(
+                stream, BLOCK_ROUNDING, self.stats.counting("small_pool")
+            )
             return pool
         if not pools:
             # With the first large block, the statistics of the small pool are no longer those of both.
             self.stats.both = deepcopy(self.stats.both)
             for small in self._small.values():
                 small.stats = self.stats.counting("small_pool")
-        pools[stream] = pool = BlockPool(stream, SMALL_REQUEST + 1, self.stats.counting("large_pool"))
+        pools[stream] = pool = BlockPool(
+            stream, SMALL_REQUEST + 1, self.stats.counting("large_pool")
+        )
         return pool
 
     def _new_segment(self, requested: int, size: int, pool: BlockPool) -> None:
@@ -303,7 +315,9 @@ class Allocator:
         if self.reserved + segment > limit:
             self.stats.num_ooms += 1
             self._is_busy = False
-            raise OutOfMemory(f"{requested} bytes asked for; {self.reserved} of {limit} are reserved")
+            raise OutOfMemory(
+                f"{requested} bytes asked for; {self.reserved} of {limit} are reserved"
+            )
         # Addresses are never used again, so that a block is known by its first one.
         pool.add(MemoryBlock(self._next_address, segment, pool.stream, pool))
         self._next_address += segment
@@ -321,12 +335,20 @@ class Allocator:
         # Free neighbours within a segment become one block again.
         if before is not None and before.is_cached:
             pool.remove(before)
-            block.address, block.size, block.before = before.address, before.size + size, before.before
+            block.address, block.size, block.before = (
+                before.address,
+                before.size + size,
+                before.before,
+            )
             if block.before is not None:
                 block.before.after = block
         if after is not None and after.is_cached:
             position = bisect_left(pool.order, (after.size, after.address))
-            after.address, after.size, after.before = block.address, after.size + block.size, block.before
+            after.address, after.size, after.before = (
+                block.address,
+                after.size + block.size,
+                block.before,
+            )
             if after.before is not None:
                 after.before.after = after
             pool.move(position, after)

@@ -156,7 +156,9 @@ def unwatched(function: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def recording_gradients() -> Iterator[None]:
     """Let autograd record what happens in this block, which may be within an operation."""
-    before = [torch._C._dispatch_tls_is_dispatch_key_excluded(key) for key in _OF_AUTOGRAD]
+    before = [
+        torch._C._dispatch_tls_is_dispatch_key_excluded(key) for key in _OF_AUTOGRAD
+    ]
     for key in _OF_AUTOGRAD:
         _exclude(key, False)
     try:
@@ -185,7 +187,11 @@ def register() -> Any:
 @unwatched
 def _ask_watcher(operation: Any, args: Any, kwargs: Any) -> Any:
     # Nothing else may hold the arguments: the watcher looks at who does.
-    return operation._op(*args, **kwargs) if _watcher is None else _watcher.run(operation, args, kwargs)
+    return (
+        operation._op(*args, **kwargs)
+        if _watcher is None
+        else _watcher.run(operation, args, kwargs)
+    )
 
 
 def _run(operation: Any, *args: Any, **kwargs: Any) -> Any:

@@ -33,7 +33,11 @@ class SimulatedGenerator(_Generator, metaclass=_AnyGenerator):
     def __new__(cls, device: Any = "cpu") -> SimulatedGenerator:
         """Make a generator for ``device``."""
         generator: SimulatedGenerator = _make(cls, device="cpu")
-        generator._device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+        generator._device = (
+            torch.device("cuda", device)
+            if isinstance(device, int)
+            else torch.device(device)
+        )
         # Operations are handed another Python object for the same generator.
         _simulated[generator._cdata] = generator
         return generator
@@ -61,19 +65,27 @@ class Generators:
             generator.manual_seed(torch.initial_seed())
 
     def draw(
-        self, run: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], device: int
+        self,
+        run: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        device: int,
     ) -> Any:
         """Run an operation that draws random numbers on a device or on ``HOST``.
 
         Raises:
             RuntimeError: It was given a generator of another type of device.
         """
-        given: Any = next((v for v in (*args, *kwargs.values()) if isinstance(v, _Generator)), None)
+        given: Any = next(
+            (v for v in (*args, *kwargs.values()) if isinstance(v, _Generator)), None
+        )
         if given is not None:
             wanted = "cpu" if device == HOST else "cuda"
             found = _simulated.get(given._cdata, given).device.type
             if found != wanted:
-                raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{found}'")
+                raise RuntimeError(
+                    f"Expected a '{wanted}' device type for generator but found '{found}'"
+                )
         if given is not None or device == HOST:
             return run(*args, **kwargs)
         # C++ draws from the host's default generator where it is given none.

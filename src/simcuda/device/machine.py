@@ -46,7 +46,9 @@ class CurrentStreams(threading.local):
         self.maker: int = HOST
         self.streams = list(range(count))
         # Autograd numbers its nodes as they are made: what was current then is found by that number.
-        self._switches: list[list[tuple[int, int]]] = [[(-1, device)] for device in range(count)]
+        self._switches: list[list[tuple[int, int]]] = [
+            [(-1, device)] for device in range(count)
+        ]
         self._followed = (-1, -1, -1)
 
     def set_stream(self, device: int, stream: int) -> None:
@@ -89,7 +91,8 @@ class Machine:
         # Calls of CUDA that allocate or free memory: the driver may let the host wait in each.
         self._may_block = partial(self.ledger.count, "implicit_syncs")
         self.allocators = tuple(
-            Allocator(capacity, self.ordering, self.wait_for_event, self._may_block) for _ in range(count)
+            Allocator(capacity, self.ordering, self.wait_for_event, self._may_block)
+            for _ in range(count)
         )
         self._stats = tuple(allocator.stats for allocator in self.allocators)
         self.current = CurrentStreams(count)
@@ -144,7 +147,11 @@ class Machine:
 
     def streams_of(self, device: int) -> list[int]:
         """Every stream of a device."""
-        return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
+        return [
+            stream
+            for stream, owner in enumerate(self.stream_devices)
+            if owner == device
+        ]
 
     def follow_forward(self, device: int, backward_pass: int) -> None:
         """In a backward pass, switch to the stream of the forward part of the node that runs.
@@ -154,7 +161,9 @@ class Machine:
         """
         stream = self.current.stream_of_forward(device, backward_pass)
         if stream is not None and stream != self.current.streams[device]:
-            self.ordering.wait(stream, self.ordering.record(self.current.streams[device]))
+            self.ordering.wait(
+                stream, self.ordering.record(self.current.streams[device])
+            )
             self.current.streams[device] = stream
 
     def leave_backward(self, streams: list[int]) -> None:
@@ -175,7 +184,9 @@ class Machine:
         self.has_side_streams = True
         return len(self.stream_devices) - 1
 
-    def malloc(self, device: int, nbytes: int, within: int = WITHIN_ALLOCATION) -> MemoryBlock | None:
+    def malloc(
+        self, device: int, nbytes: int, within: int = WITHIN_ALLOCATION
+    ) -> MemoryBlock | None:
         """A block of the current stream, for code ``within`` so many frames; None for no bytes.
 
         Raises:
@@ -233,7 +244,11 @@ class Machine:
         blocks: list[MemoryBlock] = []
         try:
             # Extended by a generator, so that the blocks before the one that fails are known.
-            blocks.extend(block for size in sizes if (block := self.malloc(device, size)) is not None)
+            blocks.extend(
+                block
+                for size in sizes
+                if (block := self.malloc(device, size)) is not None
+            )
         except torch.OutOfMemoryError:
             self.free(device, blocks)
             raise
@@ -247,9 +262,15 @@ class Machine:
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
         """
-        key = (0 if is_in_backward() else threading.get_ident(), self.current.streams[device])
+        key = (
+            0 if is_in_backward() else threading.get_ident(),
+            self.current.streams[device],
+        )
         if key not in self._cublas:
-            self._cublas[key] = device, self.malloc(device, workspace_bytes(self.profile))
+            self._cublas[key] = (
+                device,
+                self.malloc(device, workspace_bytes(self.profile)),
+            )
 
     def free_cublas(self) -> None:
         """Free the workspaces of cuBLAS; its next use takes one again."""
@@ -262,7 +283,9 @@ class Machine:
         for block in blocks:
             self.allocators[device].free(block)
 
-    def place(self, storage: torch.UntypedStorage, device: int, within: int = WITHIN_PLACE) -> Tag:
+    def place(
+        self, storage: torch.UntypedStorage, device: int, within: int = WITHIN_PLACE
+    ) -> Tag:
         """Give a new storage its place on a device, charging its bytes there; as ``malloc``.
 
         Raises:
@@ -283,7 +306,11 @@ class Machine:
         return tag
 
     def place_on_host(
-        self, storage: torch.UntypedStorage, *, pinned: bool = False, floating: bool = False
+        self,
+        storage: torch.UntypedStorage,
+        *,
+        pinned: bool = False,
+        floating: bool = False,
     ) -> Tag:
         """Record a new storage in host memory; ``Tag`` says what ``pinned`` and ``floating`` mean."""
         nbytes = storage.nbytes()
@@ -291,7 +318,9 @@ class Machine:
             self._pin(nbytes)
         self.host_bytes += nbytes
         self.ledger.usage_rose()
-        return self.storages.add(storage, HOST, nbytes, pinned=pinned, floating=floating)
+        return self.storages.add(
+            storage, HOST, nbytes, pinned=pinned, floating=floating
+        )
 
     def adopt(self, tag: Tag, device: int) -> None:
         """Assign memory that C++ code made for itself to the device that uses it."""
@@ -398,7 +427,9 @@ class Machine:
             if self.sync_debug_mode == WAITS_ARE_ERRORS:
                 raise RuntimeError(message)
             warnings.warn(message, stacklevel=1)
-        self._waited("stream_syncs", stream, self.ordering.host_waits_for_streams((stream,)))
+        self._waited(
+            "stream_syncs", stream, self.ordering.host_waits_for_streams((stream,))
+        )
 
     def wait_for_device(self, device: int) -> None:
         """The host waits for everything on a device."""
@@ -456,14 +487,22 @@ class Machine:
     def _owns(self, tag: Tag) -> None:
         if tag.block is not None:
             block = tag.block
-            self.ordering.allocate(tag.serial, block.stream, block.address, block.address + block.size)
+            self.ordering.allocate(
+                tag.serial, block.stream, block.address, block.address + block.size
+            )
 
     def _released(self, tag: Tag) -> None:
         block, ordering = tag.block, self.ordering
         if block is not None:
             if not ordering.drop(tag.serial, block.stream):
                 recorded = block.used_by or ()
-                ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
+                ordering.free(
+                    tag.serial,
+                    block.stream,
+                    block.address,
+                    block.address + block.size,
+                    recorded,
+                )
             self.allocators[tag.device].free(block)
             tag.block = None
         elif tag.device == HOST:

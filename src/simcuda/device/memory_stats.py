@@ -28,7 +28,12 @@ class Quantity:
         """Its four values under PyTorch's names."""
         # What was taken away is not counted: it follows from the rest.
         freed = self.at_reset + self.added - self.current
-        return {"current": self.current, "peak": self.peak, "allocated": self.added, "freed": freed}
+        return {
+            "current": self.current,
+            "peak": self.peak,
+            "allocated": self.added,
+            "freed": freed,
+        }
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +69,9 @@ class PoolStats:
     def note_active(self) -> None:
         """Record a peak of active blocks, which are handed out or wait."""
         self.most_active = max(self.most_active, self.blocks.current + self.waiting)
-        self.most_active_bytes = max(self.most_active_bytes, self.allocated.current + self.waiting_bytes)
+        self.most_active_bytes = max(
+            self.most_active_bytes, self.allocated.current + self.waiting_bytes
+        )
 
     def quantities(self) -> dict[str, Quantity]:
         """Every quantity by PyTorch's name for it; quantities of active blocks as copies."""
@@ -170,10 +177,17 @@ class AllocatorStats:
         groups = {"all": self.both.quantities()}
         groups |= {pool: stats.quantities() for pool, stats in self.pools.items()}
         nested: dict[str, object] = {
-            name: {group: quantities[name].as_dict() for group, quantities in groups.items()}
+            name: {
+                group: quantities[name].as_dict()
+                for group, quantities in groups.items()
+            }
             for name in groups["all"]
         }
         nested |= {each.name: getattr(self, each.name) for each in fields(self)}
         # PyTorch's own code asks for these names.
         unused = Quantity().as_dict()
-        return nested | {"oversize_allocations": unused, "oversize_segments": unused, "max_split_size": -1}
+        return nested | {
+            "oversize_allocations": unused,
+            "oversize_segments": unused,
+            "max_split_size": -1,
+        }

@@ -53,7 +53,9 @@ Data = int | Part
 """All of a piece of data, or a part."""
 
 
-def part_of(data: int, start: int, itemsize: int, steps: Iterable[tuple[int, int]]) -> Part:
+def part_of(
+    data: int, start: int, itemsize: int, steps: Iterable[tuple[int, int]]
+) -> Part:
     """Return the bytes of elements in dimensions of at least two, with these strides, in bytes, and sizes."""
     width = itemsize
     end = start + itemsize
@@ -178,7 +180,9 @@ class Ordering:
                 unordered += self._share(data, stream, clock, writes=True)
         return unordered
 
-    def copy_across(self, source: int, destination: int, read: Data, written: Data) -> list[Conflict]:
+    def copy_across(
+        self, source: int, destination: int, read: Data, written: Data
+    ) -> list[Conflict]:
         """Queue a copy between devices: it runs on ``source``, and both streams wait for each other."""
         self.wait(source, self.record(destination))
         conflicts = self.launch(source, (read,), (written,))
@@ -211,7 +215,11 @@ class Ordering:
             # Every stream joins the host's clock when it is next used.
             _join(host, mark.clock)
         self.host_version += 1
-        return {stream for stream in waited if self._clock(stream).get(stream, 0) > host.get(stream, 0)}
+        return {
+            stream
+            for stream in waited
+            if self._clock(stream).get(stream, 0) > host.get(stream, 0)
+        }
 
     def host_waits_for_streams(self, streams: Iterable[int]) -> set[int]:
         """The host waits for all work on these streams; returns what ``host_waits`` does."""
@@ -237,7 +245,9 @@ class Ordering:
                 del ranges[first, last]
             elif first < end and start < last:
                 part, parts = self._parts_of(data)
-                _join(parts.setdefault(part, Accesses({}, {}, {})).previous_life, pending)
+                _join(
+                    parts.setdefault(part, Accesses({}, {}, {})).previous_life, pending
+                )
 
     def drop(self, data: int, owner: int) -> bool:
         """Forget ``data`` if ``owner`` alone has touched it; whether that is so."""
@@ -247,7 +257,14 @@ class Ordering:
         del self._sole[data]
         return True
 
-    def free(self, data: int, owner: int, start: int, end: int, recorded: Collection[int] = ()) -> None:
+    def free(
+        self,
+        data: int,
+        owner: int,
+        start: int,
+        end: int,
+        recorded: Collection[int] = (),
+    ) -> None:
         """Forget ``data``; uses of its memory that ``owner`` has not waited for are left behind.
 
         ``recorded`` are the streams of ``record_stream``: the allocator itself waits for those.
@@ -260,10 +277,15 @@ class Ordering:
             _join(uses, accesses.writes)
         del self._shared[data]
         pending = _unordered(uses, self._clock(owner))
-        pending = {stream: tick for stream, tick in pending.items() if stream not in recorded}
+        pending = {
+            stream: tick for stream, tick in pending.items() if stream not in recorded
+        }
         if pending:
             self.has_left_behind = True
-            _join(self._left_behind.setdefault(owner, {}).setdefault((start, end), {}), pending)
+            _join(
+                self._left_behind.setdefault(owner, {}).setdefault((start, end), {}),
+                pending,
+            )
 
     def forget(self, data: int) -> None:
         """Drop host memory, which CUDA keeps until the copies that use it are done."""
@@ -285,10 +307,14 @@ class Ordering:
         if part.data not in self._shared:
             stream, written, read = self._sole.pop(part.data, _UNTOUCHED)
             # A tick of 0 stands for no access.
-            self._shared[part.data] = {whole(part.data): Accesses({stream: written}, {stream: read}, {})}
+            self._shared[part.data] = {
+                whole(part.data): Accesses({stream: written}, {stream: read}, {})
+            }
         return part, self._shared[part.data]
 
-    def _share(self, data: Data, stream: int, clock: Clock, *, writes: bool) -> list[Conflict]:
+    def _share(
+        self, data: Data, stream: int, clock: Clock, *, writes: bool
+    ) -> list[Conflict]:
         """Keep an access to data that several streams touch; the conflict with an earlier one."""
         part, parts = self._parts_of(data)
         tick = clock[stream]
@@ -302,10 +328,18 @@ class Ordering:
         else:
             # A conflict is told once. What the host has waited for conflicts with nothing.
             if conflicts:
-                parts = {other: uses for other, uses in parts.items() if not part.overlaps(other)}
+                parts = {
+                    other: uses
+                    for other, uses in parts.items()
+                    if not part.overlaps(other)
+                }
             if len(parts) % MANY_PARTS == 0:
                 host = self._host
-                parts = {o: uses for o, uses in parts.items() if any(_unordered(each, host) for each in uses)}
+                parts = {
+                    o: uses
+                    for o, uses in parts.items()
+                    if any(_unordered(each, host) for each in uses)
+                }
             self._shared[part.data] = parts | {part: Accesses({stream: tick}, {}, {})}
         return conflicts
 
@@ -317,7 +351,9 @@ def _join(clock: Clock, other: Clock) -> None:
 
 
 def _unordered(uses: Clock, clock: Clock) -> Clock:
-    return {stream: tick for stream, tick in uses.items() if clock.get(stream, 0) < tick}
+    return {
+        stream: tick for stream, tick in uses.items() if clock.get(stream, 0) < tick
+    }
 
 
 def _conflict(
@@ -326,7 +362,9 @@ def _conflict(
     """The first of the earlier accesses that one on ``stream`` has to come after and does not."""
     for kind, place in KINDS[writes]:
         for other, accesses in parts.items():
-            unordered = _unordered(accesses[place], clock) if part.overlaps(other) else {}
+            unordered = (
+                _unordered(accesses[place], clock) if part.overlaps(other) else {}
+            )
             for earlier, tick in unordered.items():
                 return [Conflict(part.data, stream, earlier, kind, tick)]
     return []

@@ -60,7 +60,16 @@ class Tag(weakref.ref[torch.UntypedStorage]):
         owed: Kernels that made a floating one, to be charged to its device.
     """
 
-    __slots__ = ("block", "device", "floating", "key", "nbytes", "owed", "pinned", "serial")
+    __slots__ = (
+        "block",
+        "device",
+        "floating",
+        "key",
+        "nbytes",
+        "owed",
+        "pinned",
+        "serial",
+    )
 
     key: int
     serial: int

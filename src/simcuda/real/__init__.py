@@ -3,4 +3,11 @@
 from simcuda.real.availability import Environment, environment, why_not
 from simcuda.real.device import CannotCountError, RealCuda, real_device
 
-__all__ = ["CannotCountError", "Environment", "RealCuda", "environment", "real_device", "why_not"]
+__all__ = [
+    "CannotCountError",
+    "Environment",
+    "RealCuda",
+    "environment",
+    "real_device",
+    "why_not",
+]

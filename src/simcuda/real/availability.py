@@ -10,7 +10,12 @@ from typing import Any
 import torch
 
 from simcuda import simulation
-from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB, PROFILES, Profile
+from simcuda.profile import (
+    KERNEL_ARGUMENTS_4_KIB,
+    KERNEL_ARGUMENTS_32_KIB,
+    PROFILES,
+    Profile,
+)
 
 NO_CACHE = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 
@@ -78,10 +83,20 @@ def profile_of(
     major = int(cuda_version.split(".", maxsplit=1)[0])
     of_torch = tuple(int(number) for number in torch_version.split(".")[:2])
     # Source: ATen/native/cuda/MultiTensorApply.cuh of these versions.
-    tables = KERNEL_ARGUMENTS_32_KIB if major >= 13 and of_torch >= (2, 12) else KERNEL_ARGUMENTS_4_KIB
+    tables = (
+        KERNEL_ARGUMENTS_32_KIB
+        if major >= 13 and of_torch >= (2, 12)
+        else KERNEL_ARGUMENTS_4_KIB
+    )
     for known in PROFILES.values():
-        same_gpu = (known.gpu, known.multiprocessors) == (properties.name, properties.multi_processor_count)
-        same_build = known.cuda_version.split(".")[0] == str(major) and known.multi_tensor == tables
+        same_gpu = (known.gpu, known.multiprocessors) == (
+            properties.name,
+            properties.multi_processor_count,
+        )
+        same_build = (
+            known.cuda_version.split(".")[0] == str(major)
+            and known.multi_tensor == tables
+        )
         if same_gpu and same_build:
             return known
     return Profile(

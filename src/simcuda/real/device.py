@@ -76,7 +76,9 @@ class RealMeasurement(Measurement):
     def __repr__(self) -> str:
         """All that was counted and is not 0."""
         counts = {name: getattr(self, name, None) for name in METRICS}
-        counted = ", ".join(f"{name}={count}" for name, count in counts.items() if count)
+        counted = ", ".join(
+            f"{name}={count}" for name, count in counts.items() if count
+        )
         return f"{type(self).__name__}({counted})"
 
 
@@ -95,7 +97,9 @@ class RealCuda:
         told = getattr(torch.backends.cuda, "cublas_workspace_size", None)
         assumed = 32 * MIB if properties.major >= 9 else 8_519_680
         workspace = int(told()) if told else assumed
-        return profile_of(properties, str(torch.__version__), str(torch.version.cuda), workspace)
+        return profile_of(
+            properties, str(torch.__version__), str(torch.version.cuda), workspace
+        )
 
     @contextmanager
     def measure(self) -> Iterator[Measurement]:
@@ -135,7 +139,9 @@ def real_device(count: int = 1, *, capacity: int | None = None) -> Iterator[Real
     if reason := why_not():
         raise CannotCountError(reason)
     if (there := torch.cuda.device_count()) < count:
-        raise CannotCountError(f"{count} devices are needed, and this machine has {there}")
+        raise CannotCountError(
+            f"{count} devices are needed, and this machine has {there}"
+        )
     _warm_up()
     with limited_memory(count, capacity):
         yield RealCuda()
@@ -177,17 +183,29 @@ def _fill(measurement: RealMeasurement, seen: _Observation) -> None:
     measurement.largest_allocation = max(made.sizes, default=0)
     measurement._sites.update((place, times) for place, times in counted.sites.items())
     measurement._allowed.update(counted.allowed)
-    measurement._sites.update({(*place, "allocations"): times for place, times in made.sites.items()})
-    measurement.ooms = sum(after["num_ooms"] - before["num_ooms"] for before, after in seen.statistics)
+    measurement._sites.update(
+        {(*place, "allocations"): times for place, times in made.sites.items()}
+    )
+    measurement.ooms = sum(
+        after["num_ooms"] - before["num_ooms"] for before, after in seen.statistics
+    )
     # One device's statistics tell its peaks; only a replay tells the peak of several together.
-    in_use = [both for both, entries in zip(seen.statistics, seen.entries, strict=False) if entries]
+    in_use = [
+        both
+        for both, entries in zip(seen.statistics, seen.entries, strict=False)
+        if entries
+    ]
     if len(in_use) > 1:
         measurement.peak_bytes = made.peak
         measurement._not_counted = (*NEVER_COUNTED, "peak_allocated_bytes")
     elif in_use:
         ((before, after),) = in_use
-        measurement.peak_bytes = after[f"{REQUESTED}.peak"] - before[f"{REQUESTED}.current"]
-        measurement.peak_allocated_bytes = after[f"{ALLOCATED}.peak"] - before[f"{ALLOCATED}.current"]
+        measurement.peak_bytes = (
+            after[f"{REQUESTED}.peak"] - before[f"{REQUESTED}.current"]
+        )
+        measurement.peak_allocated_bytes = (
+            after[f"{ALLOCATED}.peak"] - before[f"{ALLOCATED}.current"]
+        )
 
 
 @dataclass
@@ -210,10 +228,15 @@ class _Observation:
 @contextmanager
 def _observed() -> Iterator[_Observation]:
     """Watch the block; what is yielded is filled once it has ended, also by an exception."""
-    seen, record_history = _Observation(), cast("Any", torch.cuda.memory._record_memory_history)
+    seen, record_history = (
+        _Observation(),
+        cast("Any", torch.cuda.memory._record_memory_history),
+    )
     # Work that began before, or has not finished at the end, stays out of the trace.
     _finish_all()
-    profiler = profile(use_cpu=True, use_device="cuda", use_kineto=True, profile_memory=True)
+    profiler = profile(
+        use_cpu=True, use_device="cuda", use_kineto=True, profile_memory=True
+    )
     try:
         with profiler:
             record_history("all", context=None, stacks="python", clear_history=True)
@@ -223,14 +246,18 @@ def _observed() -> Iterator[_Observation]:
                         torch.cuda.reset_peak_memory_stats(device)
                     before = statistics()
                     try:
-                        with seen.marks.following_regions(), seen.marks.following_lines():
+                        with (
+                            seen.marks.following_regions(),
+                            seen.marks.following_lines(),
+                        ):
                             yield seen
                     finally:
                         seen.statistics = list(zip(before, statistics(), strict=True))
             finally:
                 devices = torch.cuda.memory._snapshot()["device_traces"]
                 seen.entries = [
-                    [each for each in entries if each["action"] in CHANGES] for entries in devices
+                    [each for each in entries if each["action"] in CHANGES]
+                    for entries in devices
                 ]
                 record_history(None)
                 _finish_all()
@@ -275,14 +302,18 @@ def _usage() -> tuple[int, int, int]:
     """Bytes in use now, for measurements; the host's are not known."""
     devices = statistics()
     requested, allocated = (
-        sum(each[f"{kind}.current"] for each in devices) for kind in (REQUESTED, ALLOCATED)
+        sum(each[f"{kind}.current"] for each in devices)
+        for kind in (REQUESTED, ALLOCATED)
     )
     return requested, allocated, 0
 
 
 def statistics() -> list[Counter[str]]:
     """The statistics of every device's allocator, by PyTorch's names; what it leaves out is 0."""
-    return [Counter(torch.cuda.memory_stats(device)) for device in range(torch.cuda.device_count())]
+    return [
+        Counter(torch.cuda.memory_stats(device))
+        for device in range(torch.cuda.device_count())
+    ]
 
 
 @contextmanager
@@ -299,7 +330,9 @@ def limited_memory(count: int, capacity: int | None) -> Iterator[None]:
             limit = capacity + torch.cuda.memory_reserved(device)
             total = torch.cuda.get_device_properties(device).total_memory
             # PyTorch takes a fraction and rounds down: half a byte more keeps it from missing one.
-            torch.cuda.set_per_process_memory_fraction(min(1.0, (limit + 0.5) / total), device)
+            torch.cuda.set_per_process_memory_fraction(
+                min(1.0, (limit + 0.5) / total), device
+            )
         yield
     finally:
         for device in range(count):

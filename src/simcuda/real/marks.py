@@ -33,7 +33,9 @@ is_user_code = functools.cache(ledger.is_user_code)
 
 def mark(text: str) -> AbstractContextManager[object]:
     """Show the block as one event of that name in the profiler, if one runs."""
-    context: AbstractContextManager[object] = torch._C._profiler._RecordFunctionFast(MARK + text)
+    context: AbstractContextManager[object] = torch._C._profiler._RecordFunctionFast(
+        MARK + text
+    )
     return context
 
 
@@ -73,7 +75,11 @@ class Marks:
 
         # Python asks the first function about every call, and in user code the second about every line.
         def called(frame: FrameType, event: str, argument: Any) -> Any:
-            return within(frame, event, argument) if is_user_code(frame.f_code.co_filename) else None
+            return (
+                within(frame, event, argument)
+                if is_user_code(frame.f_code.co_filename)
+                else None
+            )
 
         def within(frame: FrameType, event: str, _: Any) -> Any:
             self.leave(LINE, place_of(frame.f_back if event == "return" else frame))

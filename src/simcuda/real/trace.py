@@ -22,7 +22,15 @@ MEMORY_CHANGE = "[memory]"
 ON_CUDA = 1
 """The type of device of such an event."""
 OF_ATEN = (
-    *("at::", "(anonymous namespace)::", "at_cuda_detail::", "c10::", "cub::", "cunn_", "thrust::"),
+    *(
+        "at::",
+        "(anonymous namespace)::",
+        "at_cuda_detail::",
+        "c10::",
+        "cub::",
+        "cunn_",
+        "thrust::",
+    ),
     "multi_tensor_apply_kernel",
 )
 """How names of ATen's kernels begin, those of CUB and Thrust compiled into it among them.
@@ -86,7 +94,9 @@ class CudaRecords:
 
     calls: dict[int, CudaCall] = field(default_factory=dict)
     kernels: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
-    copies: dict[int, list[DeviceCopy]] = field(default_factory=lambda: defaultdict(list))
+    copies: dict[int, list[DeviceCopy]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     memsets: set[int] = field(default_factory=set)
 
     def add(self, event: Mapping[str, Any], category: str) -> None:
@@ -103,11 +113,17 @@ class CudaRecords:
             # A driver call that the runtime makes for one of its own calls has the same number.
             if category == RUNTIME or number not in self.calls:
                 end = start + max(event.get("dur", 0), 0)
-                self.calls[number] = CudaCall(name, start, end, number, op, thread_of(event))
+                self.calls[number] = CudaCall(
+                    name, start, end, number, op, thread_of(event)
+                )
         elif category == "kernel":
-            self.kernels[int(arguments["correlation"])].append(sys.intern(str(event["name"])))
+            self.kernels[int(arguments["correlation"])].append(
+                sys.intern(str(event["name"]))
+            )
         elif category == "gpu_memcpy":
-            copy = DeviceCopy(sys.intern(str(event["name"])), int(arguments.get("bytes", 0)))
+            copy = DeviceCopy(
+                sys.intern(str(event["name"])), int(arguments.get("bytes", 0))
+            )
             self.copies[int(arguments["correlation"])].append(copy)
         elif category == "gpu_memset":
             self.memsets.add(int(arguments["correlation"]))
@@ -141,7 +157,9 @@ class ProfilerTrace(CudaRecords):
         name = str(event["name"])
         if category == "cpu_op" and name.startswith(MARK):
             start = event["ts"]
-            self.marks.append(TraceMark(name.removeprefix(MARK), start, start + event.get("dur", 0)))
+            self.marks.append(
+                TraceMark(name.removeprefix(MARK), start, start + event.get("dur", 0))
+            )
         elif category == "cpu_op":
             self.operations[int(event.get("args", {}).get("External id", 0))] = name
 
@@ -169,10 +187,22 @@ WAITS = {
 }
 """The metric of every call that makes the host wait."""
 
-MAY_BLOCK = {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaHostAlloc", "cudaFreeHost", "cudaMallocManaged"}
+MAY_BLOCK = {
+    "cudaMalloc",
+    "cudaFree",
+    "cudaMallocHost",
+    "cudaHostAlloc",
+    "cudaFreeHost",
+    "cudaMallocManaged",
+}
 """Calls in which the host may wait, although waiting is not what they are for."""
 
-LAUNCHES = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cuLaunchKernel", "cuLaunchCooperativeKernel")
+LAUNCHES = (
+    "cudaLaunchKernel",
+    "cudaLaunchCooperativeKernel",
+    "cuLaunchKernel",
+    "cuLaunchCooperativeKernel",
+)
 COPIES = ("cudaMemcpy", "cuMemcpy")
 WITHIN_HOST = "HtoH"
 DIRECTIONS = {
@@ -227,22 +257,32 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     window.check("kernel launches", LAUNCHES, window.kernels)
     counted = TraceCounts()
     for kernel in chain.from_iterable(window.kernels.values()):
-        counted.totals["aten_launches" if is_of_aten(kernel) else "library_launches"] += 1
+        counted.totals[
+            "aten_launches" if is_of_aten(kernel) else "library_launches"
+        ] += 1
     # Each call of CUDA is a wait, may block, or neither.
     for call in window.calls:
         where = window.place_of(call), window.reason_of(call)
         if what := WAITS.get(call.name):
             counted.add(what, *where)
         # The host may block in a copy of pageable memory that no wait of the same operation follows.
-        is_pageable = any(PAGEABLE in copy.name for copy in window.copies.get(call.correlation, ()))
-        may_block = is_pageable and ("Async" not in call.name or not window.waits_after(call))
+        is_pageable = any(
+            PAGEABLE in copy.name for copy in window.copies.get(call.correlation, ())
+        )
+        may_block = is_pageable and (
+            "Async" not in call.name or not window.waits_after(call)
+        )
         if call.name in MAY_BLOCK or may_block:
             counted.add("implicit_syncs", *where)
     for number, made in window.copies.items():
         maker = trace.calls.get(number)
         kind, size = kind_and_bytes(made, maker.name if maker else "")
         if kind != WITHIN_HOST:
-            where = (window.place_of(maker), window.reason_of(maker)) if maker else (UNKNOWN, "")
+            where = (
+                (window.place_of(maker), window.reason_of(maker))
+                if maker
+                else (UNKNOWN, "")
+            )
             counted.add(kind, *where, size)
     for time, address in trace.allocations:
         counted.allocations.append((address, window.line_at(time) or NOWHERE))
@@ -259,7 +299,9 @@ def kind_and_bytes(made: Sequence[DeviceCopy], maker: str) -> tuple[str, int]:
     for copy in made:
         code = copy.name.split()[1]
         if code not in DIRECTIONS:
-            raise IncompleteTraceError(f"the profiler does not report the direction of {copy.name!r}")
+            raise IncompleteTraceError(
+                f"the profiler does not report the direction of {copy.name!r}"
+            )
         nbytes[DIRECTIONS[code]] += copy.nbytes
     # A call may be carried out as several copies: it is one of the kind with most bytes.
     kind = max(nbytes, key=lambda direction: nbytes[direction])
@@ -280,20 +322,42 @@ class _Window:
         begin, end = (_bound(trace.marks, calls, text) for text in (BEGIN, END))
         self.calls = [call for call in calls if begin.end <= call.start < end.start]
         outside = trace.calls.keys() - {call.correlation for call in self.calls}
-        self.kernels = {number: made for number, made in trace.kernels.items() if number not in outside}
-        self.copies = {number: made for number, made in trace.copies.items() if number not in outside}
+        self.kernels = {
+            number: made
+            for number, made in trace.kernels.items()
+            if number not in outside
+        }
+        self.copies = {
+            number: made
+            for number, made in trace.copies.items()
+            if number not in outside
+        }
         self._operations = trace.operations
         marked = [
-            (mark, places[int(mark.text.rpartition(" ")[2])]) for mark in trace.marks if " " in mark.text
+            (mark, places[int(mark.text.rpartition(" ")[2])])
+            for mark in trace.marks
+            if " " in mark.text
         ]
-        self._lines = [(mark.start, place) for mark, place in marked if mark.text.startswith(LINE)]
-        self._regions = [(mark.start, place[0]) for mark, place in marked if mark.text.startswith(REGION)]
+        self._lines = [
+            (mark.start, place) for mark, place in marked if mark.text.startswith(LINE)
+        ]
+        self._regions = [
+            (mark.start, place[0])
+            for mark, place in marked
+            if mark.text.startswith(REGION)
+        ]
         by_op: dict[int, list[CudaCall]] = {}
         for call in self.calls:
             by_op.setdefault(call.op, []).append(call)
-        self._next = {one: following for of_op in by_op.values() for one, following in pairwise(of_op)}
+        self._next = {
+            one: following
+            for of_op in by_op.values()
+            for one, following in pairwise(of_op)
+        }
 
-    def check(self, what: str, names: tuple[str, ...], recorded: Container[int]) -> None:
+    def check(
+        self, what: str, names: tuple[str, ...], recorded: Container[int]
+    ) -> None:
         """Every call of these names must have left a record of what it made the device do.
 
         Raises:
@@ -302,7 +366,9 @@ class _Window:
         made = [call for call in self.calls if call.name.startswith(names)]
         lost = sum(1 for call in made if call.correlation not in recorded)
         if lost:
-            raise IncompleteTraceError(f"the profiler has no record of {lost} of {len(made)} {what}")
+            raise IncompleteTraceError(
+                f"the profiler has no record of {lost} of {len(made)} {what}"
+            )
 
     def waits_after(self, call: CudaCall) -> bool:
         """Whether it is a copy, and the next call of the same operation waits for it."""
@@ -311,7 +377,11 @@ class _Window:
 
     def place_of(self, call: CudaCall) -> Place:
         """Return the line that was running as a call was made; the operation, where none was followed."""
-        return self.line_at(call.start) or (LIBRARY, 0, self._operations.get(call.op, LIBRARY))
+        return self.line_at(call.start) or (
+            LIBRARY,
+            0,
+            self._operations.get(call.op, LIBRARY),
+        )
 
     def line_at(self, time: float) -> Place | None:
         """Return the line of the measuring thread at a time: others work for it, as autograd's do."""
@@ -324,11 +394,15 @@ class _Window:
         return self._regions[at - 1][1] if at else ""
 
 
-def _bound(marks: Sequence[TraceMark], calls: Sequence[CudaCall], text: str) -> CudaCall:
+def _bound(
+    marks: Sequence[TraceMark], calls: Sequence[CudaCall], text: str
+) -> CudaCall:
     """The wait for the device inside a mark, which bounds the measured part on the clock of the calls."""
     for mark in marks:
         for call in calls:
             inside = call.start < mark.end and call.end > mark.start
             if mark.text == text and inside and call.name == "cudaDeviceSynchronize":
                 return call
-    raise IncompleteTraceError(f"the profiler has no record of the {text} of the measured block")
+    raise IncompleteTraceError(
+        f"the profiler has no record of the {text} of the measured block"
+    )

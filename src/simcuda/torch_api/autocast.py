@@ -34,7 +34,9 @@ Kernel = Callable[..., Any]
 _policies: dict[str, list[str]] = basis.operations("autocast")
 LOWER, SINGLE, SINGLE_RESULT, WIDEST = (
     tuple(name for name in names if hasattr(torch.ops.aten, name.partition(".")[0]))
-    for names in (_policies[policy] for policy in ("lower", "single", "single result", "widest"))
+    for names in (
+        _policies[policy] for policy in ("lower", "single", "single result", "widest")
+    )
 )
 """Operations by the type in which they run."""
 
@@ -63,11 +65,17 @@ class Autocast:
     _machine: Machine
     _library: Any = None
     # What was cast once for a whole region, by the address of what it was cast from.
-    _lowered: dict[int, tuple[weakref.ref[Tensor], Tensor]] = field(default_factory=dict)
+    _lowered: dict[int, tuple[weakref.ref[Tensor], Tensor]] = field(
+        default_factory=dict
+    )
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        patches.set(torch, set_autocast_enabled=self.set_enabled, clear_autocast_cache=self.clear_cache)
+        patches.set(
+            torch,
+            set_autocast_enabled=self.set_enabled,
+            clear_autocast_cache=self.clear_cache,
+        )
         # Autocast may have been on before the simulation began.
         self._reach(torch.is_autocast_enabled("cuda"))
 
@@ -100,16 +108,25 @@ class Autocast:
                 kernels[name] = partial(self._cast_all, name, _made_by(name))
             for name in SINGLE_RESULT:
                 operation = _operation(name)
-                place = [argument.name for argument in operation._schema.arguments].index("dtype")
+                place = [
+                    argument.name for argument in operation._schema.arguments
+                ].index("dtype")
                 kernels[name] = partial(self._single_result, place, _made_by(name))
             for name, typed in WITH_TYPE.items():
-                defaults = [argument.default_value for argument in _operation(name)._schema.arguments]
+                defaults = [
+                    argument.default_value
+                    for argument in _operation(name)._schema.arguments
+                ]
                 kernels[name] = partial(self._with_type, defaults, _operation(typed))
             with warnings.catch_warnings():
                 # Torch warns once per process that a kernel is replaced; this is intended and undone later.
-                warnings.filterwarnings("ignore", message="Warning only once for all operators")
+                warnings.filterwarnings(
+                    "ignore", message="Warning only once for all operators"
+                )
                 for name, kernel in kernels.items():
-                    self._library.impl(name, kernel, "AutocastCUDA", allow_override=True)
+                    self._library.impl(
+                        name, kernel, "AutocastCUDA", allow_override=True
+                    )
         torch._C._dispatch_tls_set_dispatch_key_included(KEY, enabled)
 
     def _cast_all(self, name: str, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -118,12 +135,16 @@ class Autocast:
             dtype = torch.float32
             if name not in SINGLE:
                 given = tensors_in((*args, *kwargs.values())) if name in WIDEST else ()
-                is_single = any(self._is_cast(v) and v.dtype == torch.float32 for v in given)
+                is_single = any(
+                    self._is_cast(v) and v.dtype == torch.float32 for v in given
+                )
                 dtype = torch.float32 if is_single else torch.get_autocast_dtype("cuda")
             named = {key: self._cast(value, dtype) for key, value in kwargs.items()}
             return operation(*[self._cast(value, dtype) for value in args], **named)
 
-    def _single_result(self, place: int, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def _single_result(
+        self, place: int, operation: Any, /, *args: Any, **kwargs: Any
+    ) -> Any:
         """Run an operation with a result in single precision, unless one at ``place`` asks for a type."""
         asked = args[place] if place < len(args) else kwargs.get("dtype")
         with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
@@ -136,11 +157,18 @@ class Autocast:
         """The same by an overload that takes a type, given the defaults of the one without."""
         values = (*args, *defaults[len(args) :])
         with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
-            return typed(*values, dtype=torch.float32 if self._is_cast(args[0]) else args[0].dtype)
+            return typed(
+                *values,
+                dtype=torch.float32 if self._is_cast(args[0]) else args[0].dtype,
+            )
 
     def _is_cast(self, value: Any) -> bool:
         """Return True if autocast casts a value: a floating tensor on a device, except doubles."""
-        if not isinstance(value, Tensor) or not value.is_floating_point() or value.dtype == torch.float64:
+        if (
+            not isinstance(value, Tensor)
+            or not value.is_floating_point()
+            or value.dtype == torch.float64
+        ):
             return False
         return self._machine.storages.device_of(value) != HOST
 
@@ -176,7 +204,9 @@ def is_pending() -> bool:
 
 def _made_by(name: str) -> Any:
     """Return what runs an operation once its arguments are cast."""
-    return getattr(torch, BY_FUNCTION[name]) if name in BY_FUNCTION else _operation(name)
+    return (
+        getattr(torch, BY_FUNCTION[name]) if name in BY_FUNCTION else _operation(name)
+    )
 
 
 def _operation(name: str) -> Any:

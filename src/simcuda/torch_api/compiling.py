@@ -39,7 +39,14 @@ EAGERLY = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') r
 # Kernels are fused, also those of the backward pass, and what is kept for it differs.
 _UNBOUNDED = dict.fromkeys(
     (
-        *("aten_launches", "launches", "allocations", "largest_allocation", "d2d", "d2d_bytes"),
+        *(
+            "aten_launches",
+            "launches",
+            "allocations",
+            "largest_allocation",
+            "d2d",
+            "d2d_bytes",
+        ),
         *("peak_bytes", "peak_allocated_bytes", "retained_bytes"),
     ),
     (inf, inf),
@@ -62,7 +69,9 @@ class Compiler:
     def install(self) -> None:
         """Do so in all that is loaded."""
         if self.compiling == "refuse":
-            compiles = refuse_if(lambda *_, **__: _compiles(), torch.compile, "torch.compile", EAGERLY)
+            compiles = refuse_if(
+                lambda *_, **__: _compiles(), torch.compile, "torch.compile", EAGERLY
+            )
             self.patches.set(torch, compile=compiles)
         for name in (DYNAMO, FLEX, fake_tensors.MODULE):
             if name in sys.modules:
@@ -73,11 +82,16 @@ class Compiler:
         if module.__name__ == FLEX:
             warn_once: Any = module._warn_once
             # Within a method, the name is not followed to what replaces it.
-            attend = as_method(partial(self._attend, module.flex_attention_hop.__call__))
+            attend = as_method(
+                partial(self._attend, module.flex_attention_hop.__call__)
+            )
             self.patches.set(module, flex_attention_hop=attend)
             # It warns that nothing compiles it, which is so here alone.
             self.patches.set(
-                module, _warn_once=lambda *how, **named: None if self._running else warn_once(*how, **named)
+                module,
+                _warn_once=lambda *how, **named: (
+                    None if self._running else warn_once(*how, **named)
+                ),
             )
         if module.__name__ == fake_tensors.MODULE:
             fake_tensors.install(self.patches, module)
@@ -94,7 +108,9 @@ class Compiler:
                 if self.compiling == "refuse":
                     refused()
                 frame: Any = sys._getframe(1)
-                self._run_eagerly(frame.f_locals.get("cleanups"), frame.f_back.f_globals["__name__"])
+                self._run_eagerly(
+                    frame.f_locals.get("cleanups"), frame.f_back.f_globals["__name__"]
+                )
             return None
 
         self.patches.set(module, _callback_from_stance=callback_from_stance)
@@ -119,17 +135,22 @@ class Compiler:
     def _end(self) -> None:
         before, now = self._running.pop(), self.machine.ledger.totals()
         copies, nbytes, waits, drains = (
-            now[what] - before[what] for what in ("h2d", "h2d_bytes", "stream_syncs", "drains")
+            now[what] - before[what]
+            for what in ("h2d", "h2d_bytes", "stream_syncs", "drains")
         )
         if copies:
             # A constant of the host is compiled into the kernel; other waits and copies end a graph and stay.
             fewer = {"h2d": copies, "h2d_bytes": nbytes}
             fewer |= dict.fromkeys(("syncs", "stream_syncs"), min(waits, copies))
             fewer["drains"] = min(drains, copies)
-            self.machine.ledger.doubt(RUN_EAGERLY, {name: (most, 0) for name, most in fewer.items() if most})
+            self.machine.ledger.doubt(
+                RUN_EAGERLY, {name: (most, 0) for name, most in fewer.items() if most}
+            )
         self.machine.ledger.doubt_since(RUN_EAGERLY, before, _UNBOUNDED)
 
-    def _attend(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def _attend(
+        self, original: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
         """``flex_attention``, in compiled code by operations that are not counted."""
         if len(self._running) < 2:
             # Only its own compiler, which compiles nothing: a GPU runs PyTorch's dense operations too.
@@ -145,7 +166,9 @@ def _compiles() -> bool:
         # What the compiler will read when it is loaded, which takes a second.
         return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
     dynamo: Any = torch._dynamo
-    return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
+    return (
+        not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
+    )
 
 
 PLAIN = (int, float, complex, str, torch.device, torch.dtype, torch.layout, type(None))
@@ -168,7 +191,11 @@ def watch_scripts(machine: Machine, patches: Patches) -> None:
 
 
 def _load_script(
-    load: Callable[..., Any], file: Any, map_location: Any = None, *how: Any, **named: Any
+    load: Callable[..., Any],
+    file: Any,
+    map_location: Any = None,
+    *how: Any,
+    **named: Any,
 ) -> Any:
     """``torch.jit.load``; C++ reads each tensor to the host, and then copies it where it is to be."""
     if map_location is None or torch.device(map_location).type != "cuda":
@@ -177,7 +204,12 @@ def _load_script(
 
 
 def _run_script(
-    machine: Machine, original: Callable[..., Any], script: Any, /, *args: Any, **kwargs: Any
+    machine: Machine,
+    original: Callable[..., Any],
+    script: Any,
+    /,
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
     # A script may name a device that Python does not see.
     wake()
@@ -214,9 +246,12 @@ def _unseen_reads(graph: Any) -> Iterator[str]:
             inputs = list(node.inputs())
             if name == "aten::to":
                 # To where another tensor is, or to a device by its name, is as it is without a script.
-                inputs = [each for each in inputs if str(each.type()).startswith("Device")]
+                inputs = [
+                    each for each in inputs if str(each.type()).startswith("Device")
+                ]
                 is_seen = all(
-                    each.node().kind() == "prim::device" or getattr(each.toIValue(), "type", "") == "cuda"
+                    each.node().kind() == "prim::device"
+                    or getattr(each.toIValue(), "type", "") == "cuda"
                     for each in inputs
                 )
             else:

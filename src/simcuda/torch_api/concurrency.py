@@ -42,13 +42,29 @@ Function = Callable[..., Any]
 
 # Methods of ``Machine`` that are called by others than the dispatcher too.
 FROM_OUTSIDE = (
-    *("wait_for_stream", "wait_for_device", "wait_for_event", "poll", "empty_caches", "empty_host_cache"),
-    *("new_stream", "place", "place_on_host", "resized", "host_touches", "leave_backward"),
+    *(
+        "wait_for_stream",
+        "wait_for_device",
+        "wait_for_event",
+        "poll",
+        "empty_caches",
+        "empty_host_cache",
+    ),
+    *(
+        "new_stream",
+        "place",
+        "place_on_host",
+        "resized",
+        "host_touches",
+        "leave_backward",
+    ),
 )
 
 # Functions of C++ that start a thread.
 STARTS = [
-    name for name in ("start_new_thread", "start_new", "start_joinable_thread") if hasattr(_thread, name)
+    name
+    for name in ("start_new_thread", "start_new", "start_joinable_thread")
+    if hasattr(_thread, name)
 ]
 
 LISTENER = "execnet.gateway_base"
@@ -90,12 +106,16 @@ class Threads:
             self._lock_shared_state()
             make_work(item, *how, **named)
 
-        patches.set(work, __init__=__init__, run=as_method(partial(self._take_part, work.run)))
+        patches.set(
+            work, __init__=__init__, run=as_method(partial(self._take_part, work.run))
+        )
 
     def let_go(self) -> None:
         """Stop handling the threads that still run."""
         _following.discard(threading.get_ident())
-        self._dispatcher.run = lambda operation, args, kwargs: operation._op(*args, **kwargs)
+        self._dispatcher.run = lambda operation, args, kwargs: operation._op(
+            *args, **kwargs
+        )
 
     def _take_part(self, function: Function, /, *args: Any, **kwargs: Any) -> Any:
         if threading.get_ident() not in _following:
@@ -129,7 +149,9 @@ def busy_seconds() -> dict[int, float]:
     """The processor time of each of Python's threads that takes no part in a simulation, by its number."""
     clock = getattr(time, "pthread_getcpuclockid", lambda _: time.CLOCK_MONOTONIC)
     others = (
-        each for each, frame in current_frames().items() if each not in _following and not _listens(frame)
+        each
+        for each, frame in current_frames().items()
+        if each not in _following and not _listens(frame)
     )
     return {thread: time.clock_gettime(clock(thread)) for thread in others}
 
@@ -145,12 +167,16 @@ def _listens(frame: FrameType | None) -> bool:
 def _start_in(patches: Patches, first: Callable[[], None] = lambda: None) -> None:
     """Let threads that start take part, after a call of ``first``."""
 
-    def start(original: Function, function: Function, /, *how: Any, **named: Any) -> Any:
+    def start(
+        original: Function, function: Function, /, *how: Any, **named: Any
+    ) -> Any:
         first()
         return original(partial(_follow, function), *how, **named)
 
     for name in STARTS:
-        patches.redirect(getattr(_thread, name), partial(start, genuine(getattr(_thread, name))))
+        patches.redirect(
+            getattr(_thread, name), partial(start, genuine(getattr(_thread, name)))
+        )
 
 
 def _follow(function: Function, /, *args: Any, **kwargs: Any) -> Any:
@@ -165,7 +191,9 @@ def _follow(function: Function, /, *args: Any, **kwargs: Any) -> Any:
         _following.discard(thread)
 
 
-def _locked(lock: threading.RLock, function: Function, /, *args: Any, **kwargs: Any) -> Any:
+def _locked(
+    lock: threading.RLock, function: Function, /, *args: Any, **kwargs: Any
+) -> Any:
     with lock:
         return function(*args, **kwargs)
 
@@ -177,7 +205,10 @@ def _forked() -> None:
 
 
 def _run_on_host(
-    dispatcher: Dispatcher, operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    dispatcher: Dispatcher,
+    operation: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
 ) -> Any:
     # What has nothing to do with a device works as it does without a simulation.
     device = kwargs.get("device")
@@ -211,7 +242,9 @@ class Children:
     ledger: Ledger
     open_devices: Callable[[], AbstractContextManager[Any]]
     used: Callable[[], object] = lambda: None
-    uses: Path = field(default_factory=lambda: Path(tempfile.gettempdir(), f"simcuda-{uuid4().hex}"))
+    uses: Path = field(
+        default_factory=lambda: Path(tempfile.gettempdir(), f"simcuda-{uuid4().hex}")
+    )
 
     def install(self, patches: Patches) -> None:
         """Open the devices in what is spawned from now on."""
@@ -254,7 +287,9 @@ class _InChild:
 _in_child = ExitStack()
 
 
-def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], uses: Path) -> None:
+def _open_in_child(
+    open_devices: Callable[[], AbstractContextManager[Any]], uses: Path
+) -> None:
     simulated = _in_child.enter_context(open_devices())
     tell = uses.touch
     # Whoever starts a process is taken to use a device: its parent does not hear of that one.

@@ -67,8 +67,12 @@ class DeviceProperties:
 
     def __getattr__(self, name: str) -> Any:
         if name in UNKNOWN:
-            raise NotSimulatedError(f"{name} of a simulated CUDA device is not known; ask a real GPU")
-        raise AttributeError(f"'_CudaDeviceProperties' object has no attribute {name!r}")
+            raise NotSimulatedError(
+                f"{name} of a simulated CUDA device is not known; ask a real GPU"
+            )
+        raise AttributeError(
+            f"'_CudaDeviceProperties' object has no attribute {name!r}"
+        )
 
 
 class _Runtime:
@@ -148,7 +152,9 @@ class CudaApi:
         patches.set(torch.cuda.graphs, _graph_pool_handle=lambda: (0, next(pools)))
         plans: dict[int, int] = {}
         answers: dict[str, Callable[..., Any]] = {
-            "get_plan_cache_size": refuse("Counting plans of cuFFT", "ask for max_size alone"),
+            "get_plan_cache_size": refuse(
+                "Counting plans of cuFFT", "ask for max_size alone"
+            ),
             "get_plan_cache_max_size": lambda device: plans.get(device, CUFFT_PLANS),
             "set_plan_cache_max_size": plans.__setitem__,
             "clear_plan_cache": lambda _: None,
@@ -159,10 +165,15 @@ class CudaApi:
         for kind in ("linalg", "blas"):
             chosen = [getattr(torch._C, f"_get_{kind}_preferred_backend")()]
             get, choose = partial(chosen.__getitem__, 0), partial(chosen.__setitem__, 0)
-            choice = {f"_get_{kind}_preferred_backend": get, f"_set_{kind}_preferred_backend": choose}
+            choice = {
+                f"_get_{kind}_preferred_backend": get,
+                f"_set_{kind}_preferred_backend": choose,
+            }
             patches.set(torch._C, **choice)
         engine: Any = torch.autograd  # torch has no annotation for the name
-        run_backward = partial(streams.run_backward, machine, engine._engine_run_backward)
+        run_backward = partial(
+            streams.run_backward, machine, engine._engine_run_backward
+        )
         patches.set(engine, _engine_run_backward=run_backward)
         patches.set(torch._C, **self._c_functions(process))
 
@@ -181,14 +192,22 @@ class CudaApi:
             "_cuda_setDevice": self.exchange_device,
             "_cuda_canDeviceAccessPeer": lambda device, peer: device != peer,
             "_cuda_getArchFlags": lambda: f"sm_{major}{minor}",
-            "_cuda_synchronize": lambda: machine.wait_for_device(machine.current.device),
-            "_cuda_set_sync_debug_mode": lambda mode: setattr(machine, "sync_debug_mode", mode),
+            "_cuda_synchronize": lambda: machine.wait_for_device(
+                machine.current.device
+            ),
+            "_cuda_set_sync_debug_mode": lambda mode: setattr(
+                machine, "sync_debug_mode", mode
+            ),
             "_cuda_get_sync_debug_mode": lambda: machine.sync_debug_mode,
             "_cuda_isCurrentStreamCapturing": lambda: False,
         }
         memory: dict[str, Callable[..., Any]] = {
-            "_cuda_memoryStats": lambda device: self._allocator(device).as_nested_dict(),
-            "_cuda_resetPeakMemoryStats": lambda device: self._allocator(device).stats.reset_peak(),
+            "_cuda_memoryStats": lambda device: self._allocator(
+                device
+            ).as_nested_dict(),
+            "_cuda_resetPeakMemoryStats": lambda device: self._allocator(
+                device
+            ).stats.reset_peak(),
             "_cuda_resetAccumulatedMemoryStats": lambda device: self._allocator(
                 device
             ).stats.reset_accumulated(),
@@ -196,11 +215,17 @@ class CudaApi:
             "_cuda_setMemoryFraction": lambda fraction, device: setattr(
                 machine.allocators[device], "fraction", fraction
             ),
-            "_cuda_getMemoryFraction": lambda device: machine.allocators[device].fraction,
+            "_cuda_getMemoryFraction": lambda device: (
+                machine.allocators[device].fraction
+            ),
         }
         streams_and_runtime: dict[str, Callable[..., Any]] = {
-            "_cuda_getCurrentStream": lambda device: self._describe(streams.current(machine, device)),
-            "_cuda_getCurrentRawStream": lambda device: torch.cuda.current_stream(device).cuda_stream,
+            "_cuda_getCurrentStream": lambda device: self._describe(
+                streams.current(machine, device)
+            ),
+            "_cuda_getCurrentRawStream": lambda device: (
+                torch.cuda.current_stream(device).cuda_stream
+            ),
             "_cuda_getDefaultStream": self._describe,
             "_cuda_setStream": self.set_stream,
             "_group_tensors_by_device_and_dtype": group_by_device_and_dtype,
@@ -235,10 +260,13 @@ class CudaApi:
             "_accelerator_isAllocatorInitialized": lambda: True,
             "_accelerator_getDeviceStats": memory["_cuda_memoryStats"],
             "_accelerator_resetPeakStats": memory["_cuda_resetPeakMemoryStats"],
-            "_accelerator_resetAccumulatedStats": memory["_cuda_resetAccumulatedMemoryStats"],
+            "_accelerator_resetAccumulatedStats": memory[
+                "_cuda_resetAccumulatedMemoryStats"
+            ],
             "_accelerator_getMemoryInfo": self.memory_info,
             "_accelerator_getDeviceCapability": refuse(
-                "torch.accelerator.get_device_capability", "use torch.cuda.get_device_capability()"
+                "torch.accelerator.get_device_capability",
+                "use torch.cuda.get_device_capability()",
             ),
             "_accelerator_getStream": torch.cuda.current_stream,
             "_accelerator_setStream": torch.cuda.set_stream,
@@ -249,7 +277,9 @@ class CudaApi:
         """Make a device current and tell the one before; a negative index changes nothing."""
         previous = self.machine.current.device
         if index >= 0:
-            self.machine.current.device = self.machine.index(torch.device("cuda", index))
+            self.machine.current.device = self.machine.index(
+                torch.device("cuda", index)
+            )
         return previous
 
     def set_stream(self, stream_id: int, device_index: int, device_type: int) -> None:  # noqa: ARG002 - C++'s
@@ -261,7 +291,9 @@ class CudaApi:
         """Bytes of a device that are free, and all of them."""
         # It may be given as a number, a name or a device.
         index = torch.cuda._utils._get_device_index(device, optional=True)
-        allocator = self.machine.allocators[self.machine.index(torch.device("cuda", index))]
+        allocator = self.machine.allocators[
+            self.machine.index(torch.device("cuda", index))
+        ]
         return allocator.capacity - allocator.reserved, allocator.capacity
 
     def _allocator(self, device: int) -> Allocator:
@@ -290,21 +322,29 @@ def scatter(
         else torch.split_with_sizes(tensor, chunk_sizes, dim)
     )
     moved = []
-    for part, device, stream in zip(parts, devices, streams or [None] * len(devices), strict=False):
+    for part, device, stream in zip(
+        parts, devices, streams or [None] * len(devices), strict=False
+    ):
         with torch.cuda.stream(stream):
             target = torch.device("cuda", device)
-            moved.append(part if part.device == target else part.to(target, non_blocking=True))
+            moved.append(
+                part if part.device == target else part.to(target, non_blocking=True)
+            )
     return moved
 
 
 def gather(tensors: list[Tensor], dim: int, destination: int) -> Tensor:
     """Parts from several devices, joined on one, or for -1 on the host. Source: torch/csrc/cuda/comm.cpp."""
-    target = torch.device("cpu") if destination == -1 else torch.device("cuda", destination)
+    target = (
+        torch.device("cpu") if destination == -1 else torch.device("cuda", destination)
+    )
     lengths = [each.shape[dim] for each in tensors]
     size = list(tensors[0].shape)
     size[dim] = sum(lengths)
     result = torch.empty(size, dtype=tensors[0].dtype, device=target)
-    for part, each in zip(torch.split_with_sizes(result, lengths, dim), tensors, strict=True):
+    for part, each in zip(
+        torch.split_with_sizes(result, lengths, dim), tensors, strict=True
+    ):
         part.copy_(each, non_blocking=result.is_cuda)
     return result
 
@@ -317,7 +357,9 @@ def group_by_device_and_dtype(
     Multi-tensor optimizers group their tensors so; C++ would see one device only. Tensors at one position of
     the lists belong together and stay in their order. ``with_indices`` adds the positions.
     """
-    groups: dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[int]]] = {}
+    groups: dict[
+        tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[int]]
+    ] = {}
     for position, tensor in enumerate(tensor_lists[0]):
         key = (tensor.device, tensor.dtype)
         lists, indices = groups.setdefault(key, ([[] for _ in tensor_lists], []))

@@ -45,7 +45,9 @@ Itertools.cpp, of the numbers of places.
 
 OTHER_WORK = ANYTHING | {"d2d": (inf, inf), "d2d_bytes": (inf, inf)}
 """The slack of what CUDA does by other kernels, which need other layouts."""
-READS_OF_TARGETS = dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf))
+READS_OF_TARGETS = dict.fromkeys(
+    ("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf)
+)
 SELECTS_QUANTILES = torch.__version__ >= "2.14"
 
 QUANTILES = ("quantile", "nanquantile")
@@ -122,12 +124,16 @@ class DeviceBranches:
             ),
             (torch, "max_pool1d"),
         )
-        patches.wrap(_from_dlpack, (torch, "from_dlpack"), (torch.utils.dlpack, "from_dlpack"))
+        patches.wrap(
+            _from_dlpack, (torch, "from_dlpack"), (torch.utils.dlpack, "from_dlpack")
+        )
         patches.wrap(self._ctc_loss, (torch, "ctc_loss"))
         for name in FUSED:
             patches.wrap(partial(_can_use, is_flash="flash" in name), (torch._C, name))
         for name, kernel in SOFTMAX.items():
-            patches.wrap(partial(_softmax, kernel), *product((*tensor, torch.special), [name]))
+            patches.wrap(
+                partial(_softmax, kernel), *product((*tensor, torch.special), [name])
+            )
         patches.wrap(_share_evenly, *product(tensor, EXTREMES))
         patches.wrap(self._quantile, *product(tensor, QUANTILES))
         patches.wrap(_by_host_number, *product([torch], FOREACH_BY_TENSOR))
@@ -140,7 +146,11 @@ class DeviceBranches:
         tag_of = self._machine.storages.of
         patches.set(Tensor, __init__=lambda tensor, *_, **__: settle((tag_of(tensor),)))
         recurrent.install(self._machine, patches)
-        patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
+        patches.set(
+            torch.backends.cudnn,
+            is_available=lambda: True,
+            version=lambda: CUDNN_VERSION,
+        )
         patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
         marks: Any = torch.autograd.profiler.emit_nvtx
         patches.set(marks, __enter__=_enter_marks, __exit__=_leave_marks)
@@ -182,7 +192,9 @@ class DeviceBranches:
         ledger.doubt_since(ATTENTION, before, OTHER_WORK)
         if not made.requires_grad:
             return made
-        inputs: Any = [each for each in how[:4] if each is not None and each.requires_grad]
+        inputs: Any = [
+            each for each in how[:4] if each is not None and each.requires_grad
+        ]
         has_leaf = any(each.is_leaf for each in inputs)
 
         def begin(_: Tensor) -> None:
@@ -212,10 +224,13 @@ class DeviceBranches:
     ) -> Tensor:
         # On CUDA the lengths are brought to the host, unless a dispatch mode is on.
         lengths = [
-            n.reshape(-1).tolist() if isinstance(n, Tensor) else n for n in (input_lengths, target_lengths)
+            n.reshape(-1).tolist() if isinstance(n, Tensor) else n
+            for n in (input_lengths, target_lengths)
         ]
         if not log_probs.is_cuda:
-            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+            return original(
+                log_probs, targets, *lengths, blank, reduction, zero_infinity
+            )
         # Whether cuDNN could do it is asked by reading the targets: seen on an H100, and in no source.
         self._machine.ledger.doubt("aten._use_cudnn_ctc_loss.Tensor", READS_OF_TARGETS)
         if not targets.is_cuda:
@@ -225,7 +240,9 @@ class DeviceBranches:
             targets = targets.to(log_probs.device, torch.int64)
         # The mean is taken here, because C++ would divide on the host.
         if reduction != MEAN:
-            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+            return original(
+                log_probs, targets, *lengths, blank, reduction, zero_infinity
+            )
         losses = original(log_probs, targets, *lengths, blank, 0, zero_infinity)
         # The host's list is copied to the device, which C++ code would not do here.
         divisors = torch.tensor(lengths[1], dtype=losses.dtype, device=losses.device)
@@ -243,24 +260,41 @@ class DeviceBranches:
         if SELECTS_QUANTILES and input.is_cuda:
             # On the host nothing is sorted: what is selected there has other kernels on a GPU.
             machine.ledger.doubt("aten.quantile.default", OTHER_WORK)
-        if input.is_cuda and input.is_floating_point() and isinstance(q, float | int) and 0 <= q <= 1:
+        if (
+            input.is_cuda
+            and input.is_floating_point()
+            and isinstance(q, float | int)
+            and 0 <= q <= 1
+        ):
             # C++ makes it where it takes the input to be.
             q = torch.scalar_tensor(q, dtype=input.dtype, device=input.device)
         if isinstance(q, Tensor) and not q.requires_grad:
             one, other = machine.storages.of(input), machine.storages.of(q)
-            are_together = one is not None and other is not None and one.device == other.device != HOST
+            are_together = (
+                one is not None
+                and other is not None
+                and one.device == other.device != HOST
+            )
             if are_together and not torch._C._functorch.is_functorch_wrapped_tensor(q):
                 # As if C++ code had made it, of no bytes: it costs nothing, also where it meets the device.
                 q = unwatched(torch.clone)(q)
                 machine.storages.add(q.untyped_storage(), HOST, 0, floating=True)
         return original(input, q, *how, **named)
 
-    def _renorm(self, original: Callable[..., Tensor], input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
+    def _renorm(
+        self,
+        original: Callable[..., Tensor],
+        input: Tensor,  # noqa: A002 - torch's name
+        *how: Any,
+        **named: Any,
+    ) -> Tensor:
         # FunctionsManual.cpp, renorm_backward: on the host it converts, to add up in double precision.
         result = original(input, *how, **named)
         if result.requires_grad and result.is_cuda:
             ledger: Any = self._machine.ledger
-            result.register_hook(lambda _: ledger.doubt("aten.renorm.default", OTHER_WORK))  # type: ignore[no-untyped-call]
+            result.register_hook(
+                lambda _: ledger.doubt("aten.renorm.default", OTHER_WORK)
+            )  # type: ignore[no-untyped-call]
         return result
 
     def _make_there(
@@ -281,24 +315,35 @@ class DeviceBranches:
             self._machine.settle((self._machine.storages.of(result),))
         return result
 
-    def _new(self, original: Callable[..., Tensor], tensor: Tensor, *how: Any, **named: Any) -> Tensor:
+    def _new(
+        self, original: Callable[..., Tensor], tensor: Tensor, *how: Any, **named: Any
+    ) -> Tensor:
         result: Tensor = self._make_there(original, tensor, *how, **named)
         # Python data becomes a tensor of the host.
         return result.to(tensor.device)
 
 
-def _one_hot(original: Callable[..., Tensor], tensor: Tensor, num_classes: int = -1) -> Tensor:
+def _one_hot(
+    original: Callable[..., Tensor], tensor: Tensor, num_classes: int = -1
+) -> Tensor:
     if not tensor.is_cuda or not tensor.numel():
         return original(tensor, num_classes)
     # On CUDA nothing checks the values, and only an unknown number of classes is read. A tensor is read once.
     num_classes = int(num_classes)
     if num_classes < 0:
         num_classes = int(tensor.max().item()) + 1
-    made = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
+    made = torch.zeros(
+        (*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device
+    )
     return made.scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
-def _dropout(original: Callable[..., Tensor], input: Tensor, p: float | Tensor, train: bool) -> Tensor:  # noqa: A002 - torch's name
+def _dropout(
+    original: Callable[..., Tensor],
+    input: Tensor,  # noqa: A002 - torch's name
+    p: float | Tensor,
+    train: bool,
+) -> Tensor:
     # CUDA has a kernel of its own.
     if isinstance(p, Tensor):
         p = p.item()  # as C++ code does, once
@@ -316,22 +361,34 @@ def _softmax(
     **named: Any,
 ) -> Tensor:
     # ATen/native/SoftMax.cpp: on CUDA the kernel converts half precision as it reads.
-    if dtype is torch.float32 and input.dtype is torch.float16 and input.is_cuda and isinstance(dim, int):
+    if (
+        dtype is torch.float32
+        and input.dtype is torch.float16
+        and input.is_cuda
+        and isinstance(dim, int)
+    ):
         return kernel(input, dim, half_to_float=True)
     return original(input, dim, dtype=dtype, **named)
 
 
-def _from_dlpack(original: Callable[..., Tensor], ext_tensor: Any, **how: Any) -> Tensor:
+def _from_dlpack(
+    original: Callable[..., Tensor], ext_tensor: Any, **how: Any
+) -> Tensor:
     # A capsule would hand over host memory.
     is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
     return ext_tensor.detach() if is_on_device else original(ext_tensor, **how)
 
 
-def _can_use(original: Callable[..., bool], params: Any, *how: Any, is_flash: bool) -> bool:
+def _can_use(
+    original: Callable[..., bool], params: Any, *how: Any, is_flash: bool
+) -> bool:
     """Return whether CUDA has one of the ``FUSED`` kernels; sdpa.py checks the rest of jagged tensors."""
     tensors = (params.query, params.key, params.value)
     layouts = {each.layout for each in tensors}
-    if not all(each.is_cuda and not is_fake(each) for each in tensors) or len(layouts) > 1:
+    if (
+        not all(each.is_cuda and not is_fake(each) for each in tensors)
+        or len(layouts) > 1
+    ):
         return original(params, *how)
     is_jagged = layouts == {torch.jagged}
     if tensors[0].is_nested and not is_jagged:
@@ -343,10 +400,14 @@ def _can_use(original: Callable[..., bool], params: Any, *how: Any, is_flash: bo
     if not (is_jagged or _is_dense_attention(params, is_flash=is_flash)):
         return False
     if is_flash:
-        fits = dtype in HALVES and len(set(sizes)) == 1 and sizes[0] <= LARGEST_FLASH_HEAD
+        fits = (
+            dtype in HALVES and len(set(sizes)) == 1 and sizes[0] <= LARGEST_FLASH_HEAD
+        )
         return fits and torch._C._get_flash_sdp_enabled()
     # Tensor cores load 128 bits at once.
-    fits = dtype in (*HALVES, torch.float32) and not any(size * dtype.itemsize % 16 for size in sizes[::2])
+    fits = dtype in (*HALVES, torch.float32) and not any(
+        size * dtype.itemsize % 16 for size in sizes[::2]
+    )
     return fits and torch._C._get_mem_efficient_sdp_enabled()
 
 
@@ -355,10 +416,19 @@ def _is_dense_attention(params: Any, *, is_flash: bool) -> bool:
     query, key = params.query, params.key
     tensors = (query, key, params.value)
     mask = params.attn_mask
-    if not query.shape[-2] or not key.shape[-2] or len({each.shape[0] for each in tensors}) > 1:
+    if (
+        not query.shape[-2]
+        or not key.shape[-2]
+        or len({each.shape[0] for each in tensors}) > 1
+    ):
         return False
     heads = [each.shape[1] for each in tensors]
-    are_grouped = is_flash and params.enable_gqa and heads[1] == heads[2] and not heads[0] % heads[1]
+    are_grouped = (
+        is_flash
+        and params.enable_gqa
+        and heads[1] == heads[2]
+        and not heads[0] % heads[1]
+    )
     if len(set(heads)) > 1 and not are_grouped:
         return False
     if is_flash:
@@ -369,9 +439,17 @@ def _is_dense_attention(params: Any, *, is_flash: bool) -> bool:
     return are_dense and (mask is None or mask.stride(-1) == 1)
 
 
-def _by_host_number(original: Callable[..., Any], self: Any, *others: Any, **named: Any) -> Any:
+def _by_host_number(
+    original: Callable[..., Any], self: Any, *others: Any, **named: Any
+) -> Any:
     first = others[0] if others else None
-    if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and self and self[0].is_cuda:
+    if (
+        isinstance(first, Tensor)
+        and not first.dim()
+        and not first.is_cuda
+        and self
+        and self[0].is_cuda
+    ):
         others = (first.item(), *others[1:])
     return original(self, *others, **named)
 
@@ -380,7 +458,9 @@ def _split_by_host(original: Callable[..., Any], *args: Any, **named: Any) -> An
     given = args[1] if len(args) > 1 else named.get("tensor_indices_or_sections")
     if isinstance(given, Tensor) and given.is_cuda:
         # ATen/native/TensorShape.cpp.
-        message = "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on"
+        message = (
+            "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on"
+        )
         raise RuntimeError(f"{message} {given.device}")
     return original(*args, **named)
 
@@ -392,7 +472,9 @@ class _Extreme(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, original: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(
+        ctx: Any, tensor: Tensor, original: Callable[[Tensor], Tensor]
+    ) -> Tensor:
         value = original(tensor)
         ctx.save_for_backward(tensor, value)
         return value

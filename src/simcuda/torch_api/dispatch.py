@@ -35,12 +35,18 @@ from simcuda.torch_api.operands import common_device, joins_gradients
 
 CPU = torch.device("cpu")
 _PYTHON = torch._C.DispatchKey.Python
-HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
+HOST_LACKS_MEMORY = re.compile(
+    r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes"
+)
 HOST_LACKS_KERNEL = "with arguments from the 'CPU' backend"
 _TO_COPY = torch.ops.aten._to_copy.default._op
 BY_EACH_TENSOR = torch._C.DispatchKey.CompositeExplicitAutograd
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
-MAKING = ("aten.repeat.default", "aten.constant_pad_nd.default", "aten.diag_embed.default")
+MAKING = (
+    "aten.repeat.default",
+    "aten.constant_pad_nd.default",
+    "aten.diag_embed.default",
+)
 """What makes its result where the first argument is, also if it copies nothing there."""
 Arguments = Mapping[str, Any]
 executing: list[Callable[[Any, Sequence[Any], Arguments], Any]] = []
@@ -82,7 +88,9 @@ class Dispatcher:
         adds = traits.joins_gradients and is_in_backward()
         has_others = machine.has_sparse or machine.has_side_streams
         # Most operations are plain.
-        if traits.is_plain and not (kwargs or adds or has_others or executing or is_deterministic()):
+        if traits.is_plain and not (
+            kwargs or adds or has_others or executing or is_deterministic()
+        ):
             result = self._run_plain(traits.call, args)
             if result is not None:
                 return result
@@ -99,13 +107,19 @@ class Dispatcher:
         self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
     ) -> Any:
         """Run an operation that may be one of other libraries, a view, a copy, or made of others."""
-        if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
+        if traits.composite is not None and not (
+            args and getattr(args[0], "is_nested", False)
+        ):
             if traits.op == "aten.result_type.Tensor":
                 # A number stands for a tensor here, which the operation does not take.
                 return torch.result_type(*args)
             current = self._machine.current
             before = current.maker
-            if traits.op in MAKING and (tag := self._of(args[0])) is not None and tag.device != HOST:
+            if (
+                traits.op in MAKING
+                and (tag := self._of(args[0])) is not None
+                and tag.device != HOST
+            ):
                 current.maker = tag.device
             try:
                 with watched():
@@ -120,7 +134,11 @@ class Dispatcher:
         if traits.is_view:
             result = func._op(*args, **kwargs)
             # A sparse tensor that is transposed has parts of its own.
-            if self._machine.has_sparse and isinstance(result, Tensor) and is_sparse(result):
+            if (
+                self._machine.has_sparse
+                and isinstance(result, Tensor)
+                and is_sparse(result)
+            ):
                 return self._run(traits, func, args, kwargs)
             return result
         if traits.widening is not None or traits.stand_in is not None:
@@ -133,7 +151,9 @@ class Dispatcher:
 
     def copy(self, tensor: Tensor, device: int, **how: Any) -> Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
-        is_dispatched = torch._C._len_torch_dispatch_stack() or torch._C._dispatch_keys(tensor).has(_PYTHON)
+        is_dispatched = torch._C._len_torch_dispatch_stack() or torch._C._dispatch_keys(
+            tensor
+        ).has(_PYTHON)
         if is_dispatched or is_fake(tensor):
             # Code of others looks at the arguments, and comes back with them.
             if "dtype" not in how:
@@ -148,7 +168,9 @@ class Dispatcher:
         finally:
             self.destination.device = None
 
-    def _as_on_cuda(self, traits: OperationTraits, func: Any, args: Sequence[Any]) -> Any:
+    def _as_on_cuda(
+        self, traits: OperationTraits, func: Any, args: Sequence[Any]
+    ) -> Any:
         """The operation as CUDA runs it, where the host has no kernel or computes in a narrower type."""
         # A gradient that comes first may be missing.
         widening = traits.widening
@@ -160,7 +182,9 @@ class Dispatcher:
             return func
         return WideOperation(func, widening)
 
-    def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+    def _run_foreign(
+        self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
+    ) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
         devices = {*map(self._machine.storages.device_of, all_tensors_in(args, kwargs))}
         is_on_host = devices == {HOST}
@@ -168,7 +192,9 @@ class Dispatcher:
         if kernel is not None:
             with watched():
                 return kernel(*args, **kwargs)
-        if func.has_kernel_for_dispatch_key("CUDA") and not func.has_kernel_for_dispatch_key("CPU"):
+        if func.has_kernel_for_dispatch_key(
+            "CUDA"
+        ) and not func.has_kernel_for_dispatch_key("CPU"):
             raise NotImplementedError(
                 f"{_name(traits)} has a kernel for CUDA alone, which does not run on a simulated CUDA "
                 "device; give it one for the CPU, by torch.library.impl or in Python"
@@ -209,19 +235,25 @@ class Dispatcher:
             self._charges.place(result, HOST)
         else:
             storage = result.untyped_storage()
-            tag = tags.get(storage._cdata) or machine.place(storage, device, WITHIN_OPERATION)
+            tag = tags.get(storage._cdata) or machine.place(
+                storage, device, WITHIN_OPERATION
+            )
             writes = [tag.serial]
         if device == HOST:
             return result
         kernels = 1 if 0 < result.nbytes < LARGEST_OFFSET else kernels_over(result)
         if kernels:
             machine.ledger.launch(kernels)
-            conflicts = machine.ordering.launch(machine.current.streams[device], reads, writes)
+            conflicts = machine.ordering.launch(
+                machine.current.streams[device], reads, writes
+            )
             if conflicts:
                 machine.raced(conflicts)
         return result
 
-    def _run(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+    def _run(
+        self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
+    ) -> Any:
         machine = self._machine
         asked, pinned = None, False
         if kwargs and traits.takes_device:
@@ -236,14 +268,22 @@ class Dispatcher:
             # Lists that are spread over devices are walked tensor by tensor, as on CUDA.
             with watched():
                 return func._op_dk(BY_EACH_TENSOR, *args, **kwargs)
-        device = common_device(machine, traits, args, kwargs, inputs, tags) if asked is None else asked
+        device = (
+            common_device(machine, traits, args, kwargs, inputs, tags)
+            if asked is None
+            else asked
+        )
         if device != HOST and traits.may_be_refused:
             self._refuse(traits, args, kwargs, device)
         try:
             if traits.draws:
                 result = machine.generators.draw(func._op, args, kwargs, device)
             else:
-                result = executing[-1](func, args, kwargs) if executing else func._op(*args, **kwargs)
+                result = (
+                    executing[-1](func, args, kwargs)
+                    if executing
+                    else func._op(*args, **kwargs)
+                )
         except RuntimeError as error:
             # Where the host lacks memory and the device has not as much either, it is the device that fails.
             if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
@@ -257,7 +297,9 @@ class Dispatcher:
         if isinstance(result, Tensor):
             outputs = [result]
         else:
-            outputs = all_tensors_in(result if isinstance(result, tuple) else (result,), {})
+            outputs = all_tensors_in(
+                result if isinstance(result, tuple) else (result,), {}
+            )
         # What C++ code makes, or makes of such tensors, may be for any device; see ``Tag``.
         floating = device == HOST and (
             traits.takes_device and "pin_memory" not in kwargs
@@ -265,7 +307,11 @@ class Dispatcher:
             else bool(tags) and all(tag is not None and tag.floating for tag in tags)
         )
         # ``repeat`` finds the order of dimensions by ranges on the host.
-        if floating and traits.makes and (is_in_backward() or "arange" not in traits.op):
+        if (
+            floating
+            and traits.makes
+            and (is_in_backward() or "arange" not in traits.op)
+        ):
             # A formula makes its constants where it works.
             device = self._last_device if is_in_backward() else machine.current.maker
         # Remembered for what a formula makes from nothing.
@@ -288,7 +334,13 @@ class Dispatcher:
             self._charges.on_device(traits, call, tags, device)
         return result
 
-    def _refuse(self, traits: OperationTraits, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
+    def _refuse(
+        self,
+        traits: OperationTraits,
+        args: Sequence[Any],
+        kwargs: Arguments,
+        device: int,
+    ) -> None:
         """Fail like CUDA without a kernel or enough memory, before the host does the work."""
         if traits.is_host_only:
             raise NotImplementedError(
@@ -301,9 +353,13 @@ class Dispatcher:
         if traits.product_kernel:
             first = args[0]
             # What has no elements needs no kernel.
-            if not (first.is_floating_point() or first.is_complex()) and all(t.numel() for t in args[:2]):
+            if not (first.is_floating_point() or first.is_complex()) and all(
+                t.numel() for t in args[:2]
+            ):
                 kind = first.type().rpartition(".")[2].removesuffix("Tensor")
-                raise NotImplementedError(f"\"{traits.product_kernel}\" not implemented for '{kind}'")
+                raise NotImplementedError(
+                    f"\"{traits.product_kernel}\" not implemented for '{kind}'"
+                )
         if traits.makes:
             names = traits.names[: len(args)]
             size = args[names.index("size")] if "size" in names else ()
@@ -312,32 +368,52 @@ class Dispatcher:
 
     def _bring_value(self, place: int, args: Sequence[Any]) -> Sequence[Any]:
         """Read the value that is to be written into a host tensor, if it is on a device."""
-        if place >= len(args) or not isinstance(args[place], Tensor) or args[place].dim():
+        if (
+            place >= len(args)
+            or not isinstance(args[place], Tensor)
+            or args[place].dim()
+        ):
             return args
         to, value = self._of(args[0]), self._of(args[place])
-        if value is None or value.device == HOST or (to is not None and (to.device != HOST or to.floating)):
+        if (
+            value is None
+            or value.device == HOST
+            or (to is not None and (to.device != HOST or to.floating))
+        ):
             return args
         with watched():
             return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
 
-    def _bring_sequences(self, traits: OperationTraits, args: Sequence[Any], indexed: Tag | None) -> None:
+    def _bring_sequences(
+        self, traits: OperationTraits, args: Sequence[Any], indexed: Tag | None
+    ) -> None:
         """Copy what C++ has just made of the sequences in an index to where the indexed tensor is.
 
         CUDA's build makes them there, so that masks are searched, and gradients find them, on the device.
         Source: torch/csrc/autograd/python_variable_indexing.cpp, sequenceToVariable.
         """
         machine = self._machine
-        if indexed is not None and indexed.device != HOST and traits.names[1:2] == ("indices",):
+        if (
+            indexed is not None
+            and indexed.device != HOST
+            and traits.names[1:2] == ("indices",)
+        ):
             for index in args[1]:
                 tag = None if index is None else self._of(index)
-                if tag is not None and tag.serial in machine.unclaimed and index.numel():
+                if (
+                    tag is not None
+                    and tag.serial in machine.unclaimed
+                    and index.numel()
+                ):
                     machine.adopt(tag, indexed.device)
                     machine.ledger.count("h2d", 1, index.nbytes)
                     machine.run(indexed.device, 0, (), (tag.serial,))
                     machine.wait_for_stream(machine.current.streams[indexed.device])
         machine.unclaimed.clear()
 
-    def _take_device(self, traits: OperationTraits, kwargs: Arguments) -> tuple[Arguments, int | None, bool]:
+    def _take_device(
+        self, traits: OperationTraits, kwargs: Arguments
+    ) -> tuple[Arguments, int | None, bool]:
         """The arguments for the CPU, the device that they ask for, and whether they ask for pinned memory."""
         pinned = bool(kwargs.get("pin_memory"))
         if pinned:
@@ -356,7 +432,9 @@ class Dispatcher:
         meant = index != HOST or traits.makes or is_from_python
         return {**kwargs, "device": CPU}, index if meant else None, pinned
 
-    def _copy(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+    def _copy(
+        self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
+    ) -> Any:
         makes_its_target = traits.op == "aten._to_copy.default"
         source = args[0] if makes_its_target else args[1]
         destination, self.destination.device = self.destination.device, None
@@ -364,10 +442,18 @@ class Dispatcher:
             kwargs, destination, _ = self._take_device(traits, kwargs)
         target = kwargs.get("device", CPU)
         # A copy to ``meta`` moves nothing. A number stands for a tensor where ``vmap`` promotes its type.
-        if not isinstance(source, Tensor) or (target is not None and target.type not in ("cpu", "cuda")):
+        if not isinstance(source, Tensor) or (
+            target is not None and target.type not in ("cpu", "cuda")
+        ):
             return func._op(*args, **kwargs)
-        non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
-        result = executing[-1](func, args, kwargs) if executing else func._op(*args, **kwargs)
+        non_blocking = bool(
+            kwargs.get("non_blocking", args[2] if len(args) > 2 else False)
+        )
+        result = (
+            executing[-1](func, args, kwargs)
+            if executing
+            else func._op(*args, **kwargs)
+        )
         if makes_its_target:
             tag = self._of(source)
             here = device_of_tag(tag)
@@ -376,7 +462,9 @@ class Dispatcher:
                 self._machine.settle((tag,))
             floating = tag is not None and tag.floating
             # A copy to the host that it need not wait for goes to pinned memory.
-            self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
+            self._charges.place(
+                result, there, pinned=non_blocking and here != there, floating=floating
+            )
         else:
             # A result that was given may have grown before.
             self._charges.follow_sizes((result,))
@@ -387,7 +475,10 @@ class Dispatcher:
 def _is_dense_on_device(args: Sequence[Any]) -> bool:
     # A number may stand for a tensor.
     tensors = all_tensors_in(args, {})[:1]
-    return any(each.is_cuda and each.layout is torch.strided and not each.is_nested for each in tensors)
+    return any(
+        each.is_cuda and each.layout is torch.strided and not each.is_nested
+        for each in tensors
+    )
 
 
 def _name(traits: OperationTraits) -> str:
@@ -402,7 +493,13 @@ def _join(one: Tensor, other: Tensor, *, alpha: Any = 1, in_place: bool) -> Tens
     indices = torch.cat([one._indices(), other._indices()], 1)
     values = torch.cat([one._values(), added])
     made: Tensor = torch.ops.aten._sparse_coo_tensor_with_dims_and_tensors(
-        one.sparse_dim(), one.dense_dim(), one.shape, indices, values, layout=one.layout, device=CPU
+        one.sparse_dim(),
+        one.dense_dim(),
+        one.shape,
+        indices,
+        values,
+        layout=one.layout,
+        device=CPU,
     )
     if made._nnz() > made.numel():
         made = made.coalesce()
@@ -414,12 +511,23 @@ def _join(one: Tensor, other: Tensor, *, alpha: Any = 1, in_place: bool) -> Tens
 
 def _shared_code(traits: OperationTraits, args: Sequence[Any]) -> Any:
     """The code that CUDA has too for the layout of an operation's tensors; None for dense ones."""
-    special = [t for t in all_tensors_in(args[:2], {}) if t.is_nested or t.layout is not torch.strided]
+    special = [
+        t
+        for t in all_tensors_in(args[:2], {})
+        if t.is_nested or t.layout is not torch.strided
+    ]
     expected = OF_SPARSE_TENSORS.get(traits.op.rpartition(".")[0], len(special))
     if not special or len(special) != expected:
         return None
     key = traits.shared.get(special[0].layout)
-    is_sum = key is not None and traits.op.startswith("aten.add") and not special[0].is_nested
-    if is_sum and (len({(t.dtype, t.device) for t in special}) > 1 or not all(t._nnz() for t in special)):
+    is_sum = (
+        key is not None
+        and traits.op.startswith("aten.add")
+        and not special[0].is_nested
+    )
+    if is_sum and (
+        len({(t.dtype, t.device) for t in special}) > 1
+        or not all(t._nnz() for t in special)
+    ):
         return None
     return key

@@ -24,13 +24,22 @@ from simcuda.torch_api.refusals import refuse
 from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, device_of
 
 C_KNOWS_NUMBERS = torch._C._has_cuda
-FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(getattr(torch, name) for name in operations("factories"))
+FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(
+    getattr(torch, name) for name in operations("factories")
+)
 NAMED_ONLY: tuple[tuple[Any, str], ...] = (
-    *((torch, name) for name in ("from_file", "empty_quantized", "_efficientzerotensor")),
+    *(
+        (torch, name)
+        for name in ("from_file", "empty_quantized", "_efficientzerotensor")
+    ),
     *((torch.fft, name) for name in ("fftfreq", "rfftfreq")),
 )
 """Functions that take a device, and no number for it."""
-MAKERS: tuple[Callable[..., Tensor], ...] = (torch.tensor, torch.as_tensor, torch.asarray)
+MAKERS: tuple[Callable[..., Tensor], ...] = (
+    torch.tensor,
+    torch.as_tensor,
+    torch.asarray,
+)
 """Functions that make tensors of Python data."""
 
 METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros")
@@ -64,23 +73,33 @@ class Factories:
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        makers: list[Callable[..., Tensor]] = [self.tensor, self.as_tensor, self.asarray]
+        makers: list[Callable[..., Tensor]] = [
+            self.tensor,
+            self.as_tensor,
+            self.asarray,
+        ]
         for original, own in zip(MAKERS, makers, strict=True):
             patches.redirect(original, own)
         for make in (torch.from_numpy, torch.frombuffer):
             patches.redirect(make, partial(self._of_memory, genuine(make)))
         patches.set(Tensor, new_tensor=as_method(self.new_tensor))
         for name in operations("sparse factories"):
-            patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name)))})
+            patches.set(
+                torch, **{name: partial(self._sparse, genuine(getattr(torch, name)))}
+            )
         nested: Any = vars(torch._C)["_nested"]
-        patches.set(nested, nested_tensor=partial(self._sparse, genuine(nested.nested_tensor)))
+        patches.set(
+            nested, nested_tensor=partial(self._sparse, genuine(nested.nested_tensor))
+        )
         patches.set(torch._C._nn, _parse_to=self.parse_to)
         if C_KNOWS_NUMBERS and not self.sleeps:
             return
         # Redirected, they stay what they are: TorchScript and ``__torch_function__`` find them by that.
         for factory in FACTORIES:
             patches.redirect(factory, taking_devices(factory))
-        patches.set(Tensor, **{name: taking_devices(getattr(Tensor, name)) for name in METHODS})
+        patches.set(
+            Tensor, **{name: taking_devices(getattr(Tensor, name)) for name in METHODS}
+        )
 
     def tensor(
         self,
@@ -104,18 +123,28 @@ class Factories:
         # Within a transform of functions, torch refuses even to ask for none.
         return made.requires_grad_() if requires_grad else made
 
-    def _of_memory(self, make: Callable[..., Tensor], /, *memory: Any, **how: Any) -> Tensor:
+    def _of_memory(
+        self, make: Callable[..., Tensor], /, *memory: Any, **how: Any
+    ) -> Tensor:
         made = make(*memory, **how)
         self.tensors.machine.settle((self.tensors.machine.storages.of(made),))
         return made
 
     def new_tensor(self, tensor: Tensor, data: Any, **kwargs: Any) -> Tensor:
         """``torch.Tensor.new_tensor``."""
-        asked: dict[str, Any] = {"dtype": tensor.dtype, "device": self.tensors.device(tensor)}
-        return self.tensor(data, **(asked | {name: v for name, v in kwargs.items() if v is not None}))
+        asked: dict[str, Any] = {
+            "dtype": tensor.dtype,
+            "device": self.tensors.device(tensor),
+        }
+        return self.tensor(
+            data, **(asked | {name: v for name, v in kwargs.items() if v is not None})
+        )
 
     def as_tensor(
-        self, data: Any, dtype: torch.dtype | None = None, device: DeviceLike | None = None
+        self,
+        data: Any,
+        dtype: torch.dtype | None = None,
+        device: DeviceLike | None = None,
     ) -> Tensor:
         """``torch.as_tensor``."""
         if isinstance(data, Tensor):
@@ -142,7 +171,9 @@ class Factories:
 
     def parse_to(self, *how: Any, **named: Any) -> Any:
         """``torch._C._nn._parse_to``: what ``torch.nn.Module.to`` moves to."""
-        asked = named.pop("tensor", None) if "tensor" in named else how[0] if how else None
+        asked = (
+            named.pop("tensor", None) if "tensor" in named else how[0] if how else None
+        )
         if isinstance(asked, Tensor):
             return _parse_to(asked.device, asked.dtype, *how[1:], **named)
         if isinstance(asked, int):
@@ -152,7 +183,11 @@ class Factories:
         return _parse_to(*how, **named)
 
     def _made_of(
-        self, data: Any, device: DeviceLike | None, make: Callable[..., Tensor], **how: Any
+        self,
+        data: Any,
+        device: DeviceLike | None,
+        make: Callable[..., Tensor],
+        **how: Any,
     ) -> Tensor:
         """A tensor of Python data, on a device."""
         made = make(data, device="cpu", **how)
@@ -213,7 +248,9 @@ class LegacyTypes:
             make: Any = self._on_device if original.is_cuda else self._on_host
             known = {name: getattr(original, name) for name in KEPT}
             known |= {"original": original, "make": staticmethod(make)}
-            patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})
+            patches.set(
+                module, **{original.__name__: LegacyType(original.__name__, (), known)}
+            )
         set_original = genuine(torch._C._set_default_tensor_type)
 
         def set_default(kind: Any) -> None:
@@ -230,7 +267,9 @@ class LegacyTypes:
         self.machine.settle((self.machine.storages.of(made),))
         return made
 
-    def _on_device(self, kind: LegacyType, *data: Any, device: DeviceLike | None = None) -> Tensor:
+    def _on_device(
+        self, kind: LegacyType, *data: Any, device: DeviceLike | None = None
+    ) -> Tensor:
         where = torch.device("cuda") if device is None else device_of(device)
         if kind.is_sparse:
             if not data or isinstance(data[0], int):
@@ -255,7 +294,9 @@ def taking_devices(original: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(device, int):
             kwargs["device"] = device = device_of(device)
         # A name such as ``cuda:1``, or a device, whose text begins with the name.
-        if kwargs.get("pin_memory") or (device is not None and str(device).startswith("cuda")):
+        if kwargs.get("pin_memory") or (
+            device is not None and str(device).startswith("cuda")
+        ):
             wake()
         return original(*args, **kwargs)
 
@@ -289,4 +330,6 @@ def wake_by_names(patches: Patches) -> None:
 
 def _check(kind: LegacyType, tensor: Tensor) -> None:
     if not isinstance(tensor, kind):
-        raise TypeError(f"expected {kind.__module__}.{kind.__name__} (got {tensor.type()})")
+        raise TypeError(
+            f"expected {kind.__module__}.{kind.__name__} (got {tensor.type()})"
+        )

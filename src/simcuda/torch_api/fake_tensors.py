@@ -39,13 +39,20 @@ def install(patches: Patches, module: ModuleType) -> None:
     for user in (module, sys.modules["torch._subclasses.fake_impls"]):
         patches.set(user, in_kernel_invocation_manager=in_kernel)
     # A copy of a mode copies its weak references, of which each would free the same storage.
-    patches.set(vars(module)["StorageWeakRef"], __deepcopy__=lambda reference, _: reference)
+    patches.set(
+        vars(module)["StorageWeakRef"], __deepcopy__=lambda reference, _: reference
+    )
     converter: Any = vars(module)["FakeTensorConverter"]
     patches.wrap(_convert, (converter, "from_real_tensor"))
     patches.set(mode, dispatch=as_method(partial(_dispatch, unwatched(mode.dispatch))))
     common_device = partial(_common_device, fake._find_common_device)
     patches.set(fake, _find_common_device=staticmethod(common_device))
-    patches.set(fake, __torch_dispatch__=classmethod(partial(_dispatch, fake.__torch_dispatch__.__func__)))
+    patches.set(
+        fake,
+        __torch_dispatch__=classmethod(
+            partial(_dispatch, fake.__torch_dispatch__.__func__)
+        ),
+    )
 
 
 class _Converting(threading.local):
@@ -81,7 +88,14 @@ def _in_kernel(original: Any, mode: Any) -> Iterator[None]:
         yield
 
 
-def _dispatch(original: Any, mode: Any, operation: Any, types: Any, args: Any = (), kwargs: Any = {}) -> Any:  # noqa: B006 - not written to
+def _dispatch(
+    original: Any,
+    mode: Any,
+    operation: Any,
+    types: Any,
+    args: Any = (),
+    kwargs: Any = {},  # noqa: B006 - not written to
+) -> Any:
     """``__torch_dispatch__``: C++ code asks for the device by it, Python code by the attribute."""
     inputs = all_tensors_in(args, kwargs)
     # As for all tensors, the host of C++ code is where the others are, or not settled; see ``Tag``.
@@ -91,7 +105,9 @@ def _dispatch(original: Any, mode: Any, operation: Any, types: Any, args: Any = 
     answer = original(mode, operation, types, args, kwargs)
     if operation is ASK_FOR_DEVICE and answer.type == "cuda":
         return CPU
-    is_floating = all(hasattr(each, "is_floating") for each in inputs) if inputs else is_of_c
+    is_floating = (
+        all(hasattr(each, "is_floating") for each in inputs) if inputs else is_of_c
+    )
     if is_floating and isinstance(answer, Tensor):
         answer.is_floating = True  # type: ignore[attr-defined]
     return answer

@@ -37,7 +37,11 @@ def _rms_norm_backward(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Return the gradients of the input, whose rows were multiplied by ``deviation``, and of the weight."""
     with recording_gradients():
-        leaves = [each.detach().requires_grad_() for each in (tensor, weight) if each is not None]
+        leaves = [
+            each.detach().requires_grad_()
+            for each in (tensor, weight)
+            if each is not None
+        ]
         wide = leaves[0].to(deviation.dtype)
         squares = wide.square().mean(tuple(range(-len(shape), 0)), keepdim=True)
         # What was added to the mean of the squares has no gradient.

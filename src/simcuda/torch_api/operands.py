@@ -61,7 +61,8 @@ def common_device(
         floats = [tag is not None and tag.floating for tag in tags]
         # Tensors without dimensions may be numbers, which C++ code makes tensors of for any device.
         meets_host = any(
-            tensor.dim() and not is_floating for tensor, is_floating in zip(tensors, floats, strict=True)
+            tensor.dim() and not is_floating
+            for tensor, is_floating in zip(tensors, floats, strict=True)
         )
         if len(tags) > 1 and any(floats) and meets_host:
             machine.settle(tags)
@@ -73,24 +74,36 @@ def common_device(
         if tag is not None and tag.floating:
             machine.adopt(tag, device)
             continue
-        if device_of_tag(tag) == HOST and _may_stay_on_host(traits, args, tensor, device):
+        if device_of_tag(tag) == HOST and _may_stay_on_host(
+            traits, args, tensor, device
+        ):
             continue
         other = str(tensor.device)
-        raise RuntimeError(_message(traits, args, kwargs, tensor, other, str(machine.devices[device])))
+        raise RuntimeError(
+            _message(traits, args, kwargs, tensor, other, str(machine.devices[device]))
+        )
     return device
 
 
-def _may_stay_on_host(traits: OperationTraits, args: Sequence[Any], host_tensor: Tensor, device: int) -> bool:
+def _may_stay_on_host(
+    traits: OperationTraits, args: Sequence[Any], host_tensor: Tensor, device: int
+) -> bool:
     if traits.op.startswith(INDEXING):
         # Indices may lie on the host, but what is indexed and what is written there have to be together.
         indexed, indices, value = (*args, None)[:3]
-        if host_tensor is indexed and any(index is not None and index.is_cuda for index in indices):
+        if host_tensor is indexed and any(
+            index is not None and index.is_cuda for index in indices
+        ):
             raise RuntimeError(
                 "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
             )
         if host_tensor is indexed or (host_tensor is value and value.dim()):
-            raise RuntimeError(f"{EXPECTED} found at least two devices, cuda:{device} and cpu!")
-    return traits.takes_host_tensors or (traits.takes_host_scalars and not host_tensor.dim())
+            raise RuntimeError(
+                f"{EXPECTED} found at least two devices, cuda:{device} and cpu!"
+            )
+    return traits.takes_host_tensors or (
+        traits.takes_host_scalars and not host_tensor.dim()
+    )
 
 
 def _message(
@@ -104,7 +117,10 @@ def _message(
     if traits.takes_host_scalars:
         return f"{EXPECTED} found at least two devices, {device} and {other}!"
     values = {**dict(zip(traits.names, args, strict=False)), **kwargs}
-    name = next((n for n, v in values.items() if any(tensor is t for t in tensors_in((v,)))), "tensors")
+    name = next(
+        (n for n, v in values.items() if any(tensor is t for t in tensors_in((v,)))),
+        "tensors",
+    )
     method = traits.op.removeprefix("aten.").removesuffix(".default").replace(".", "_")
     return (
         f"{EXPECTED} got {name} is on {other}, different from other tensors on {device} "
@@ -117,7 +133,11 @@ def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bo
     if kwargs or len(args) != 2 or torch.is_grad_enabled():
         return False
     old = args[0]
-    if not isinstance(old, Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:
+    if (
+        not isinstance(old, Tensor)
+        or old is args[1]
+        or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS
+    ):
         return False
     # Anything else that holds the tensor or its storage would see the sum.
     storage = old.untyped_storage()

@@ -18,7 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from itertools import islice
-from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
+from types import (
+    BuiltinFunctionType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any, TypeVar, cast
 
 from torch.jit import _builtins
@@ -74,7 +79,8 @@ def _words(native: Any) -> Any:
 CAN_REDIRECT: bool = (
     sys.implementation.name == "cpython"
     and [*_words(sys.intern)][0::2] == [id(BuiltinFunctionType), id(sys), 0]
-    and [*_words(str.upper)][:3] == [id(MethodDescriptorType), id(str), id(str.upper.__name__)]
+    and [*_words(str.upper)][:3]
+    == [id(MethodDescriptorType), id(str), id(str.upper.__name__)]
 )
 """Whether this Python lays out its objects in memory as we know it."""
 
@@ -94,7 +100,12 @@ def genuine(function: F) -> F:
             twin = _new_descriptor(function.__objclass__, words[4])
         else:
             twin = _new_wrapper(function.__objclass__, words[4], words[5])
-        _genuine[_number(function)] = function, twin, definition, ctypes.addressof(definition)
+        _genuine[_number(function)] = (
+            function,
+            twin,
+            definition,
+            ctypes.addressof(definition),
+        )
     return cast("F", _genuine[_number(function)][1])
 
 
@@ -123,17 +134,25 @@ _slot_of.argtypes, _slot_of.restype = (_object, ctypes.c_int), ctypes.c_size_t
 
 
 def _type_words(kind: type) -> Any:
-    return (ctypes.c_size_t * (object.__sizeof__(_Made) // _WORD)).from_address(id(kind))
+    return (ctypes.c_size_t * (object.__sizeof__(_Made) // _WORD)).from_address(
+        id(kind)
+    )
 
 
 _BY_NAME = _slot_of(_Made, _PY_TP_NEW)
 _NEWS = [i for i, word in enumerate(_type_words(_Made)) if word == _BY_NAME]
-CAN_REDIRECT = CAN_REDIRECT and len(_NEWS) == 1 and _type_words(int)[_NEWS[0]] == _slot_of(int, _PY_TP_NEW)
+CAN_REDIRECT = (
+    CAN_REDIRECT
+    and len(_NEWS) == 1
+    and _type_words(int)[_NEWS[0]] == _slot_of(int, _PY_TP_NEW)
+)
 
 
 def native_new(kind: type) -> Callable[..., Any]:
     """Return the constructor of a type of C++, whatever ``Patches.set_new`` does."""
-    call: Any = ctypes.PYFUNCTYPE(_object, _object, _object, _object)(_slot_of(kind, _PY_TP_NEW))
+    call: Any = ctypes.PYFUNCTYPE(_object, _object, _object, _object)(
+        _slot_of(kind, _PY_TP_NEW)
+    )
     return lambda cls, *args, **kwargs: call(cls, args, kwargs)
 
 
@@ -207,7 +226,8 @@ class Patches:
             original = getattr(owner, name, None)
             # Other classes have the methods of ``object`` too. TorchScript knows a function by what it is.
             is_native = isinstance(original, _NATIVE) and (
-                getattr(getattr(original, "__objclass__", None), "__module__", "") == "torch._C"
+                getattr(getattr(original, "__objclass__", None), "__module__", "")
+                == "torch._C"
                 or _find_builtin(original)
             )
             if CAN_REDIRECT and is_native and callable(value):
@@ -219,7 +239,9 @@ class Patches:
         """Let ``wrapper`` be called, with the original first, for each owner and name until ``restore``."""
         for owner, name in names:
             original = genuine(getattr(owner, name))
-            self.set(owner, **{name: wraps(original)(as_method(partial(wrapper, original)))})
+            self.set(
+                owner, **{name: wraps(original)(as_method(partial(wrapper, original)))}
+            )
 
     def redirect(self, native: Any, target: Callable[..., Any]) -> None:
         """Let a function of C++ call ``target`` until ``restore``, wherever it is bound.
@@ -231,9 +253,14 @@ class Patches:
             ctypes.pythonapi.Py_IncRef(_object(target))
             self._redirected.append((native, target))
             words = _words(native)
-            self._change(partial(_swap_words, words), _redirected_to(target, native, words[:]))
+            self._change(
+                partial(_swap_words, words), _redirected_to(target, native, words[:])
+            )
             return
-        owner, name = sys.modules.get(getattr(native, "__module__", "")), native.__name__
+        owner, name = (
+            sys.modules.get(getattr(native, "__module__", "")),
+            native.__name__,
+        )
         if getattr(owner, name, None) is native:
             self.set(owner, **{name: target})
 
@@ -278,7 +305,9 @@ class Patches:
             (original, vars(swap.args[0])[swap.args[1]])
             for swap, original in self._swaps
             # Numbers and the like are others' too.
-            if swap.func is _swap_name and isinstance(swap.args[0], ModuleType) and callable(original)
+            if swap.func is _swap_name
+            and isinstance(swap.args[0], ModuleType)
+            and callable(original)
         ]
         _rebind({_number(original): simulated for original, simulated in pairs})
         targets = {_number(native): target for native, target in self._methods()}
@@ -288,14 +317,27 @@ class Patches:
             yield
         finally:
             # Of a name that was replaced twice, the first original is torch's.
-            _rebind({_number(simulated): original for original, simulated in reversed(pairs)})
+            _rebind(
+                {
+                    _number(simulated): original
+                    for original, simulated in reversed(pairs)
+                }
+            )
 
     def _methods(self) -> list[tuple[Any, Any]]:
         """The redirected methods, each with what its class gives in its place."""
-        return [(native, target) for native, target in self._redirected if type(native) is _bound_when_got]
+        return [
+            (native, target)
+            for native, target in self._redirected
+            if type(native) is _bound_when_got
+        ]
 
     def _tables(self) -> list[Table]:
-        functions = {_number(function) for redirected in self._redirected for function in redirected}
+        functions = {
+            _number(function)
+            for redirected in self._redirected
+            for function in redirected
+        }
         return [*self.tables, *_tables_of(functions)]
 
 
@@ -312,7 +354,8 @@ def _tables_of(functions: set[int]) -> list[Table]:
         found = [
             value
             for value in list(names.values())
-            if type(value) in (dict, set) and not functions.isdisjoint(map(_number, list(value)))
+            if type(value) in (dict, set)
+            and not functions.isdisjoint(map(_number, list(value)))
         ]
         if not found:
             each.without_tables = len(names)
@@ -327,7 +370,9 @@ def _rehash(table: Table, others: dict[int, Any]) -> None:
     and no longer found once the table grows.
     """
     if isinstance(table, dict):
-        entries: list[Any] = [(others.get(_number(key), key), value) for key, value in table.items()]
+        entries: list[Any] = [
+            (others.get(_number(key), key), value) for key, value in table.items()
+        ]
     else:
         entries = [others.get(_number(key), key) for key in table]
     table.clear()
@@ -340,7 +385,9 @@ def _rebind(others: dict[int, Any]) -> None:
         names = each.names
         if each.without_any == len(names):
             continue
-        found = [name for name, value in list(names.items()) if _number(value) in others]
+        found = [
+            name for name, value in list(names.items()) if _number(value) in others
+        ]
         for name in found:
             names[name] = others[_number(names[name])]
         # Hardly any module has one.

@@ -39,7 +39,9 @@ class _Flattened(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return None, *(each.to(dtype) for each, dtype in zip(gradients, ctx.dtypes, strict=True))
+        return None, *(
+            each.to(dtype) for each, dtype in zip(gradients, ctx.dtypes, strict=True)
+        )
 
 
 def install(machine: Machine, patches: Patches) -> None:
@@ -50,13 +52,19 @@ def install(machine: Machine, patches: Patches) -> None:
         patches.wrap(partial(_run_cell, fused), (torch, name))
     patches.set(torch.backends.cudnn, is_acceptable=is_acceptable)
     patches.set(torch.backends.cudnn.rnn, get_cudnn_mode=MODES.__getitem__)
-    patches.set(torch, _use_cudnn_rnn_flatten_weight=lambda: True, _cudnn_rnn_flatten_weight=_flatten)
+    patches.set(
+        torch,
+        _use_cudnn_rnn_flatten_weight=lambda: True,
+        _cudnn_rnn_flatten_weight=_flatten,
+    )
 
 
 def is_acceptable(tensor: Tensor) -> bool:
     """Return whether cuDNN takes a tensor, as ``torch.backends.cudnn`` has it."""
     is_on_device = tensor.is_cuda and not is_fake(tensor)
-    return torch.backends.cudnn.enabled and is_on_device and tensor.dtype in ACCEPTABLE[:3]
+    return (
+        torch.backends.cudnn.enabled and is_on_device and tensor.dtype in ACCEPTABLE[:3]
+    )
 
 
 def _in_one_buffer(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
@@ -64,7 +72,9 @@ def _in_one_buffer(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor
     flat = torch.zeros(sum(sizes), dtype=dtype, device=weights[0].device)
     parts = [
         part.view_as(weight)
-        for part, weight in zip(torch.split_with_sizes(flat, sizes), weights, strict=True)
+        for part, weight in zip(
+            torch.split_with_sizes(flat, sizes), weights, strict=True
+        )
     ]
     for part, weight in zip(parts, weights, strict=True):
         part.copy_(weight)
@@ -73,9 +83,15 @@ def _in_one_buffer(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor
 
 def _flatten(weights: Sequence[Tensor], *_: Any) -> Tensor:
     """Let weights be parts of one buffer, which is returned."""
-    for part, weight in zip(_in_one_buffer(weights, weights[0].dtype), weights, strict=True):
+    for part, weight in zip(
+        _in_one_buffer(weights, weights[0].dtype), weights, strict=True
+    ):
         weight.set_(part)  # type: ignore[call-overload]  # a tensor may be given
-    return weights[0].detach().as_strided((sum(weight.numel() for weight in weights),), (1,), 0)
+    return (
+        weights[0]
+        .detach()
+        .as_strided((sum(weight.numel() for weight in weights),), (1,), 0)
+    )
 
 
 def _buffer_of(weights: Sequence[Tensor]) -> Tensor | None:
@@ -88,16 +104,26 @@ def _buffer_of(weights: Sequence[Tensor]) -> Tensor | None:
     return first.as_strided((size,), (1,), 0)
 
 
-def _run_layer(machine: Machine, mode: int, original: Callable[..., Any], tensor: Tensor, *args: Any) -> Any:
+def _run_layer(
+    machine: Machine,
+    mode: int,
+    original: Callable[..., Any],
+    tensor: Tensor,
+    *args: Any,
+) -> Any:
     if not tensor.is_cuda or is_fake(tensor) or tensor.dtype not in ACCEPTABLE:
         return original(tensor, *args)
     if not torch.backends.cudnn.enabled:
         machine.ledger.doubt("aten._cudnn_rnn.default", ANYTHING)
         return original(tensor, *args)
     # A packed sequence has the sizes of its batches next.
-    is_packed = isinstance(args[0], Tensor) and isinstance(args[1], Tensor | list | tuple)
+    is_packed = isinstance(args[0], Tensor) and isinstance(
+        args[1], Tensor | list | tuple
+    )
     sizes = args[0].tolist() if is_packed and isinstance(args[2], list | tuple) else []
-    hidden, weights, has_biases, layers, dropout, trains, both_ways, *rest = args[bool(sizes) :]
+    hidden, weights, has_biases, layers, dropout, trains, both_ways, *rest = args[
+        bool(sizes) :
+    ]
     states = list(hidden) if isinstance(hidden, list | tuple) else [hidden]
     weights = list(weights)
     if torch.is_autocast_enabled("cuda"):
@@ -111,8 +137,26 @@ def _run_layer(machine: Machine, mode: int, original: Callable[..., Any], tensor
         projected = states[0].shape[2]
     stride = (4 if has_biases else 2) + int(projected > 0)
     output, *last, _, _ = torch.ops.aten._cudnn_rnn.default(
-        *(tensor, weights, stride, _buffer_of(weights), states[0], states[1] if len(states) > 1 else None),
-        *(mode, size, projected, layers, bool(rest and rest[0]), dropout, trains, both_ways, sizes, None),
+        *(
+            tensor,
+            weights,
+            stride,
+            _buffer_of(weights),
+            states[0],
+            states[1] if len(states) > 1 else None,
+        ),
+        *(
+            mode,
+            size,
+            projected,
+            layers,
+            bool(rest and rest[0]),
+            dropout,
+            trains,
+            both_ways,
+            sizes,
+            None,
+        ),
     )
     return (output, *last[: len(states)])
 
@@ -129,7 +173,9 @@ def _run_cell(
 ) -> Any:
     if not tensor.is_cuda or is_fake(tensor) or is_pending():
         return original(tensor, hidden, weight, hidden_weight, *biases, **named)
-    state, last = (hidden[0], hidden[1]) if isinstance(hidden, list | tuple) else (hidden, hidden)
+    state, last = (
+        (hidden[0], hidden[1]) if isinstance(hidden, list | tuple) else (hidden, hidden)
+    )
     gates = torch.matmul(tensor, weight.t()), torch.matmul(state, hidden_weight.t())
     bias = (*biases, *named.values())
     result, *rest = fused(*gates, last, *bias)

@@ -40,11 +40,36 @@ WITH_OPERATIONS = "call operations of PyTorch instead"
 REFUSED: tuple[tuple[Any, str, str, str], ...] = (
     (torch.cuda.graphs.CUDAGraph, "__new__", "torch.cuda.CUDAGraph", EAGERLY),
     (torch.cuda.graphs.graph, "__init__", "torch.cuda.graph", EAGERLY),
-    (torch.cuda, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
-    (torch.cuda.graphs, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
-    (torch.cuda.ExternalStream, "__new__", "torch.cuda.ExternalStream", "make a torch.cuda.Stream"),
-    (torch.UntypedStorage, "_share_cuda_", "Sharing memory with another process", COPIED),
-    (torch.cuda.memory.MemPool, "__new__", "torch.cuda.MemPool", "allocate from the default pool"),
+    (
+        torch.cuda,
+        "make_graphed_callables",
+        "torch.cuda.make_graphed_callables",
+        EAGERLY,
+    ),
+    (
+        torch.cuda.graphs,
+        "make_graphed_callables",
+        "torch.cuda.make_graphed_callables",
+        EAGERLY,
+    ),
+    (
+        torch.cuda.ExternalStream,
+        "__new__",
+        "torch.cuda.ExternalStream",
+        "make a torch.cuda.Stream",
+    ),
+    (
+        torch.UntypedStorage,
+        "_share_cuda_",
+        "Sharing memory with another process",
+        COPIED,
+    ),
+    (
+        torch.cuda.memory.MemPool,
+        "__new__",
+        "torch.cuda.MemPool",
+        "allocate from the default pool",
+    ),
 )
 """Owner, name, what it is, and what to do instead."""
 
@@ -77,7 +102,12 @@ C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
 OF_A_MODULE = ("ScriptModule.save", "ScriptModule.save_to_buffer")
 """Functions of C++ that read whatever a module has, past the watcher."""
 WAYS_PAST = (
-    *("_jit_interpret_graph", "_pickle_save", "LiteScriptModule.forward", "LiteScriptModule.run_method"),
+    *(
+        "_jit_interpret_graph",
+        "_pickle_save",
+        "LiteScriptModule.forward",
+        "LiteScriptModule.run_method",
+    ),
 )
 """The same of tensors that they are given."""
 OF_SCRIPTS: tuple[Any, ...] = (torch.ops.aten._tensor_to_list, torch.ops.onnx.Reshape)
@@ -99,7 +129,9 @@ def install(patches: Patches) -> None:
     for native in (torch._C._to_dlpack, torch._C._to_dlpack_versioned):
         patches.redirect(native, refuse_on_device(native, "Export by DLPack", COPIED))
     for owner, name, what, instead in REFUSED_ON_DEVICE:
-        patches.set(owner, **{name: refuse_on_device(getattr(owner, name), what, instead)})
+        patches.set(
+            owner, **{name: refuse_on_device(getattr(owner, name), what, instead)}
+        )
     interface: Any = vars(Tensor)["__cuda_array_interface__"]
     share = refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
     patches.set(Tensor, __cuda_array_interface__=property(share))
@@ -107,9 +139,16 @@ def install(patches: Patches) -> None:
     patches.set(profile, __init__=partialmethod(_profile_the_host, profile.__init__))
     # What is profiled unless activities are given.
     activities: Any = torch._C._profiler.ProfilerActivity
-    patches.set(torch.autograd, _supported_activities=lambda: {activities.CPU, activities.CUDA})
+    patches.set(
+        torch.autograd, _supported_activities=lambda: {activities.CPU, activities.CUDA}
+    )
     parallel: Any = torch.nn.DataParallel
-    several = refuse_if(_is_of_several, parallel.__init__, "torch.nn.DataParallel on several devices", ALONE)
+    several = refuse_if(
+        _is_of_several,
+        parallel.__init__,
+        "torch.nn.DataParallel on several devices",
+        ALONE,
+    )
     patches.set(parallel, __init__=several)
     distributed: Any = torch.distributed
     if distributed.is_available():
@@ -127,20 +166,32 @@ def install(patches: Patches) -> None:
             imported(patches, sys.modules[module])
 
 
-def _is_of_several(_: Any, __: Any, device_ids: Sequence[Any] | None = None, *___: Any, **____: Any) -> bool:
+def _is_of_several(
+    _: Any, __: Any, device_ids: Sequence[Any] | None = None, *___: Any, **____: Any
+) -> bool:
     """Return True if a ``torch.nn.DataParallel`` has several devices: NCCL copies its module to them."""
     return (torch.cuda.device_count() if device_ids is None else len(device_ids)) > 1
 
 
 def _profile_the_host(
-    profile: Any, init: Callable[..., None], *args: Any, use_cpu: bool = True, **how: Any
+    profile: Any,
+    init: Callable[..., None],
+    *args: Any,
+    use_cpu: bool = True,
+    **how: Any,
 ) -> None:
     """``torch.autograd.profiler.profile.__init__``, without the kernels of a device."""
     is_of_cuda = bool(how.pop("use_cuda", False)) or how.get("use_device") == "cuda"
     if is_of_cuda:
         if not use_cpu:
-            refuse("Profiling of CUDA alone", "profile with activities=[ProfilerActivity.CPU]")()
-        warn("A simulated CUDA device has no kernels: the profile is that of the host", stacklevel=3)
+            refuse(
+                "Profiling of CUDA alone",
+                "profile with activities=[ProfilerActivity.CPU]",
+            )()
+        warn(
+            "A simulated CUDA device has no kernels: the profile is that of the host",
+            stacklevel=3,
+        )
         how.pop("use_device", None)
     init(profile, *args, use_cpu=use_cpu, **how)
     if is_of_cuda:
@@ -151,7 +202,9 @@ def _profile_the_host(
 def doubt_ways_past(machine: Machine, patches: Patches) -> None:
     """Let a run be marked where C++ reads a device's memory by itself: what that costs is unknown."""
 
-    def call(what: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def call(
+        what: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
         devices = map(machine.storages.device_of, tensors_in((*args, *kwargs.values())))
         if what.endswith(OF_A_MODULE) or any(device != HOST for device in devices):
             machine.ledger.doubt(what)
@@ -163,7 +216,9 @@ def doubt_ways_past(machine: Machine, patches: Patches) -> None:
         patches.redirect(native, partial(call, f"torch._C.{name}", genuine(native)))
     for operation in OF_SCRIPTS:
         for native in (operation._op, operation.default._op):
-            patches.redirect(native, partial(call, f"torch.ops.{operation}", genuine(native)))
+            patches.redirect(
+                native, partial(call, f"torch.ops.{operation}", genuine(native))
+            )
 
 
 def refuse_c_functions(patches: Patches) -> None:
@@ -207,7 +262,10 @@ def refuse(what: str, instead: str) -> Callable[..., Any]:
 
 
 def refuse_if(
-    is_refused: Callable[..., Any], original: Callable[..., Any], what: str, instead: str
+    is_refused: Callable[..., Any],
+    original: Callable[..., Any],
+    what: str,
+    instead: str,
 ) -> Callable[..., Any]:
     """The original, except for calls with arguments for which ``is_refused`` is true; see ``refuse``."""
     refused, original = refuse(what, instead), genuine(original)
@@ -221,11 +279,16 @@ def refuse_if(
 @cache
 def _instead_of_c_function(name: str) -> str | None:
     """Return what to do instead of a C++ function that is refused; None for any other."""
-    return next((instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)), None)
+    return next(
+        (instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)),
+        None,
+    )
 
 
 @contextmanager
-def torch_imports_outside(patches: Patches, *imported: Callable[[ModuleType], None]) -> Iterator[None]:
+def torch_imports_outside(
+    patches: Patches, *imported: Callable[[ModuleType], None]
+) -> Iterator[None]:
     """Suspend ``patches`` while a module of torch is imported, and tell ``imported`` of it."""
 
     def execute(loader: Any, module: ModuleType) -> None:
@@ -234,13 +297,17 @@ def torch_imports_outside(patches: Patches, *imported: Callable[[ModuleType], No
             module.__spec__.loader = loader
         module.__loader__ = loader
         # PyTorch's helpers for tests ask at import whether there is a GPU, as a test's own module does.
-        is_outside = module.__name__.startswith(_TORCH) and not module.__name__.startswith(_TEST_HELPERS)
+        is_outside = module.__name__.startswith(
+            _TORCH
+        ) and not module.__name__.startswith(_TEST_HELPERS)
         with patches.suspended() if is_outside else nullcontext():
             loader.exec_module(module)
         for tell in imported:
             tell(module)
 
-    def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
+    def find_spec(
+        name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> Any:
         if not name.startswith(_TORCH) and name not in REFUSED_ON_IMPORT:
             return None
         spec: Any = PathFinder.find_spec(name, path, target)

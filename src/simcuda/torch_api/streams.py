@@ -22,7 +22,9 @@ from simcuda.torch_api.refusals import refuse
 CUDA_DEVICE_TYPE = 1
 LEAST_PRIORITY, GREATEST_PRIORITY = 0, -3
 ONE_PROCESS = "let one process do the work"
-TIMES_MEAN_NOTHING = "Times between events mean nothing on a simulated CUDA device: they are the host's"
+TIMES_MEAN_NOTHING = (
+    "Times between events mean nothing on a simulated CUDA device: they are the host's"
+)
 _FIRST_HANDLE = 0x5550000000
 
 
@@ -51,7 +53,9 @@ class Stream:
             self.number = known["stream_id"] or known["device_index"]
         else:
             target = (
-                torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
+                torch.device("cuda", device)
+                if isinstance(device, int)
+                else torch.device(device or "cuda")
             )
             self.number = self.machine.new_stream(self.machine.index(target))
         self.device = self.machine.devices[self.device_index]
@@ -71,7 +75,9 @@ class Stream:
 
     def query(self) -> bool:
         """Return whether its work is done."""
-        return self.machine.poll("stream_syncs", self.machine.ordering.record(self.number))
+        return self.machine.poll(
+            "stream_syncs", self.machine.ordering.record(self.number)
+        )
 
     def record_event(self, event: Event | None = None) -> Event:
         """Mark its work so far by an event."""
@@ -156,14 +162,20 @@ class Event:
 
     def query(self) -> bool:
         """Return whether the work before it is done."""
-        return self._mark is None or self.machine.poll("event_syncs", self._mark, self._version)
+        return self._mark is None or self.machine.poll(
+            "event_syncs", self._mark, self._version
+        )
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds of the host's time between two records: the simulated device takes none."""
         if not (self.enable_timing and end_event.enable_timing):
-            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+            raise ValueError(
+                "Both events must be created with argument 'enable_timing=True'."
+            )
         if self._mark is None or end_event._mark is None:
-            raise ValueError("Both events must be recorded before calculating elapsed time.")
+            raise ValueError(
+                "Both events must be recorded before calculating elapsed time."
+            )
         if not self.machine.has_told_times:
             self.machine.has_told_times = True
             warnings.warn(TIMES_MEAN_NOTHING, stacklevel=2)
@@ -174,7 +186,9 @@ class Event:
 
     def __repr__(self) -> str:
         return (
-            f"<torch.cuda.Event {self.cuda_event:#x}>" if self._mark else "<torch.cuda.Event uninitialized>"
+            f"<torch.cuda.Event {self.cuda_event:#x}>"
+            if self._mark
+            else "<torch.cuda.Event uninitialized>"
         )
 
 
@@ -182,13 +196,17 @@ def current(machine: Machine, device: int | None = None) -> int:
     """The current stream of a device, by default of the current one; within a backward pass, its node's."""
     index = machine.current.device if device is None else device
     if not 0 <= index < len(machine.devices):
-        raise RuntimeError(f"Device index value {index} is out of index range [0, {len(machine.devices)})")
+        raise RuntimeError(
+            f"Device index value {index} is out of index range [0, {len(machine.devices)})"
+        )
     if machine.has_side_streams and is_in_backward():
         machine.follow_forward(index, torch._C._current_graph_task_id())
     return machine.current.streams[index]
 
 
-def run_backward(machine: Machine, engine: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def run_backward(
+    machine: Machine, engine: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> Any:
     """Run the autograd engine, then restore the streams that were current before."""
     streams = list(machine.current.streams) if machine.has_side_streams else None
     before = machine.ledger.totals() if machine.unsure_gradients else {}

@@ -22,13 +22,21 @@ from simcuda.torch_api.patches import Patches, as_method, genuine, native_new
 from simcuda.torch_api.refusals import COPIED, refuse_if
 
 _Base: Any = torch._C.TensorBase
-_tolist, _to, _type, _numpy = (genuine(getattr(_Base, name)) for name in ("tolist", "to", "type", "numpy"))
+_tolist, _to, _type, _numpy = (
+    genuine(getattr(_Base, name)) for name in ("tolist", "to", "type", "numpy")
+)
 _text: Any = torch._tensor_str._str_intern
 DeviceLike = torch.device | str | int
 CPU = torch.device("cpu")
-_make_tensor, _make_storage, _make_device = map(native_new, (Tensor, UntypedStorage, torch.device))
-_resize: Callable[[UntypedStorage, int], UntypedStorage] = genuine(UntypedStorage.resize_)
-_storage_device: Callable[[UntypedStorage], torch.device] = vars(torch._C.StorageBase)["device"].__get__
+_make_tensor, _make_storage, _make_device = map(
+    native_new, (Tensor, UntypedStorage, torch.device)
+)
+_resize: Callable[[UntypedStorage, int], UntypedStorage] = genuine(
+    UntypedStorage.resize_
+)
+_storage_device: Callable[[UntypedStorage], torch.device] = vars(torch._C.StorageBase)[
+    "device"
+].__get__
 _is_shared: Callable[[UntypedStorage], bool] = genuine(UntypedStorage.is_shared)
 _write_file: Callable[..., None] = genuine(UntypedStorage._write_file)
 _write_record: Any = torch._C.PyTorchFileWriter.write_record
@@ -45,7 +53,17 @@ It is drawn, so that nobody can tell from an address where the host keeps the da
 CONVERSIONS = ("__bool__", "__complex__", "__float__", "__index__", "__int__")
 """Methods by which C++ reads the tensors in Python data, with no operation of its own."""
 
-METHODS = ("to", "cuda", "cpu", "type", "type_as", "numpy", "pin_memory", "record_stream", "data_ptr")
+METHODS = (
+    "to",
+    "cuda",
+    "cpu",
+    "type",
+    "type_as",
+    "numpy",
+    "pin_memory",
+    "record_stream",
+    "data_ptr",
+)
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
 
 
@@ -53,7 +71,9 @@ class CrossDeviceCopy(torch.autograd.Function):
     """A copy to another device, whose gradient is copied back."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, api: TensorApi, device: int, how: dict[str, Any]) -> Tensor:
+    def forward(
+        ctx: Any, tensor: Tensor, api: TensorApi, device: int, how: dict[str, Any]
+    ) -> Tensor:
         """Copy; see ``Dispatcher.copy``."""
         ctx.api, ctx.origin, ctx.dtype = api, api.index_of(tensor), tensor.dtype
         return api.dispatcher.copy(tensor, device, **how)
@@ -62,7 +82,12 @@ class CrossDeviceCopy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         """Copy the gradient to where the tensor was."""
         (gradient,) = gradients
-        return ctx.api.move(gradient, ctx.origin, {"dtype": ctx.dtype}), None, None, None
+        return (
+            ctx.api.move(gradient, ctx.origin, {"dtype": ctx.dtype}),
+            None,
+            None,
+            None,
+        )
 
 
 _copy_with_gradient: Any = CrossDeviceCopy.apply
@@ -101,7 +126,10 @@ class TensorApi:
             **{name: _answered_by_class(name, getattr(self, name)) for name in METHODS},
         )
         patches.wrap(self._convert, *((Tensor, name) for name in CONVERSIONS))
-        patches.redirect(torch._to_cpu, lambda tensors: tuple(self.to(tensor, CPU) for tensor in tensors))
+        patches.redirect(
+            torch._to_cpu,
+            lambda tensors: tuple(self.to(tensor, CPU) for tensor in tensors),
+        )
         # Called from Python, these name the device that is meant.
         to = torch.ops.aten.to
         copy = torch.ops.aten._to_copy
@@ -110,7 +138,10 @@ class TensorApi:
             patches.set(operation, _op=InPlaceOf(self._to, operation._op))
         for operation in (copy, copy.default):
             patches.set(operation, _op=InPlaceOf(self._copy, operation._op))
-        patches.set(aten.cpu, _op=InPlaceOf(lambda _, tensor: self.to(tensor, CPU), aten.cpu._op))
+        patches.set(
+            aten.cpu,
+            _op=InPlaceOf(lambda _, tensor: self.to(tensor, CPU), aten.cpu._op),
+        )
         patches.set(torch._tensor_str, _str=self.text)
         # These need a tensor that Python has not seen yet: nothing may look at them.
         patches.set(Tensor, as_subclass=unwatched(genuine(Tensor.as_subclass)))
@@ -119,18 +150,28 @@ class TensorApi:
         patches.set_new(Tensor, _new)
         patches.set_new(torch.device, _new_device)
         make = unwatched(genuine(Tensor._make_wrapper_subclass))
-        patches.set(Tensor, _make_wrapper_subclass=staticmethod(partial(self._wrap, make)))
+        patches.set(
+            Tensor, _make_wrapper_subclass=staticmethod(partial(self._wrap, make))
+        )
 
-    def _wrap(self, make: Callable[..., Tensor], /, *args: Any, **kwargs: Any) -> Tensor:
+    def _wrap(
+        self, make: Callable[..., Tensor], /, *args: Any, **kwargs: Any
+    ) -> Tensor:
         """``torch.Tensor._make_wrapper_subclass``: a tensor without data, such as a jagged one."""
-        asked = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.device | str)]
+        asked = [
+            each
+            for each in (*args, *kwargs.values())
+            if isinstance(each, torch.device | str)
+        ]
         device = torch.device(asked[0]) if asked else CPU
         if device.type != "cuda":
             return make(*args, **kwargs)
         # C++ would ask a device of the tensor's own for streams: the storage tells it, as of all others.
         made = make(
             *(CPU if each is asked[0] else each for each in args),
-            **{name: CPU if each is asked[0] else each for name, each in kwargs.items()},
+            **{
+                name: CPU if each is asked[0] else each for name, each in kwargs.items()
+            },
         )
         self.machine.storages.add(made.untyped_storage(), self.machine.index(device), 0)
         return made
@@ -146,27 +187,43 @@ class TensorApi:
     def device(self, tensor: Tensor) -> torch.device:
         """The device a tensor is on."""
         index = self.index_of(tensor)
-        return _Base.device.__get__(tensor) if index == HOST else self.machine.devices[index]
+        return (
+            _Base.device.__get__(tensor)
+            if index == HOST
+            else self.machine.devices[index]
+        )
 
-    def type(self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any) -> Any:
+    def type(
+        self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any
+    ) -> Any:
         """``torch.Tensor.type``; without a type, the name of the tensor's own."""
         if dtype is None:
-            return _type_name(tensor) if self.index_of(tensor) != HOST else _type(tensor)
+            return (
+                _type_name(tensor) if self.index_of(tensor) != HOST else _type(tensor)
+            )
         asked = dtype
         if isinstance(dtype, str):
             # A name such as ``torch.cuda.FloatTensor``; names of host types may stay names.
             module, _, kind = dtype.rpartition(".")
             if module == "torch.cuda" and not hasattr(torch.cuda, kind):
                 raise ValueError(f"invalid type: '{dtype}'")
-            asked = getattr({"torch": torch, "torch.cuda": torch.cuda}.get(module), kind, dtype)
+            asked = getattr(
+                {"torch": torch, "torch.cuda": torch.cuda}.get(module), kind, dtype
+            )
         if not hasattr(asked, "is_cuda"):
             return _type(tensor, asked, non_blocking=non_blocking, **how)
         # A type without a device keeps the tensor on the one it is on.
         stays = asked.is_cuda == (self.index_of(tensor) != HOST)
-        device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
+        device = (
+            self.device(tensor)
+            if stays
+            else torch.device("cuda" if asked.is_cuda else "cpu")
+        )
         return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
 
-    def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
+    def move(
+        self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False
+    ) -> Tensor:
         """The tensor on a device or on ``HOST``, itself where nothing changes and no ``copy`` is asked for.
 
         ``how`` are arguments of ``aten._to_copy``.
@@ -175,11 +232,17 @@ class TensorApi:
         if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
             with torch._C.DisableTorchFunctionSubclass():
                 return self.dispatcher.copy(tensor.detach(), device, **how)
-        if tensor.is_nested and tensor.layout is torch.strided and self.index_of(tensor) != device:
+        if (
+            tensor.is_nested
+            and tensor.layout is torch.strided
+            and self.index_of(tensor) != device
+        ):
             # Its memory is one buffer; sizes and strides stay on the host.
             form = (tensor._nested_tensor_size(), tensor._nested_tensor_strides())
             buffer = self.move(tensor.values(), device, how)
-            return torch._nested_view_from_buffer(buffer, *form, tensor._nested_tensor_storage_offsets())
+            return torch._nested_view_from_buffer(
+                buffer, *form, tensor._nested_tensor_storage_offsets()
+            )
         if self.index_of(tensor) == device:
             return _to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
         if tensor.requires_grad and torch.is_grad_enabled():
@@ -220,9 +283,13 @@ class TensorApi:
     ) -> Tensor:
         """``torch.Tensor.cuda``."""
         target = torch.device("cuda") if device is None else device_of(device)
-        return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
+        return self.to(
+            tensor, target, non_blocking=non_blocking, memory_format=memory_format
+        )
 
-    def cpu(self, tensor: Tensor, memory_format: torch.memory_format | None = None) -> Tensor:
+    def cpu(
+        self, tensor: Tensor, memory_format: torch.memory_format | None = None
+    ) -> Tensor:
         """``torch.Tensor.cpu``."""
         return self.to(tensor, CPU, memory_format=memory_format)
 
@@ -233,12 +300,18 @@ class TensorApi:
     def pin_memory(self, tensor: Tensor, device: DeviceLike | None = None) -> Tensor:  # noqa: ARG002 - deprecated
         """``torch.Tensor.pin_memory``."""
         if self.index_of(tensor) != HOST:
-            raise RuntimeError(f"cannot pin '{_type_name(tensor)}' only dense CPU tensors can be pinned")
+            raise RuntimeError(
+                f"cannot pin '{_type_name(tensor)}' only dense CPU tensors can be pinned"
+            )
         if tensor.is_pinned():
             return tensor
         with torch.no_grad():
             pinned = torch.empty_strided(
-                tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu", pin_memory=True
+                tensor.shape,
+                tensor.stride(),
+                dtype=tensor.dtype,
+                device="cpu",
+                pin_memory=True,
             )
             return pinned.copy_(tensor)
 
@@ -276,13 +349,19 @@ class TensorApi:
         with watched():
             return original(tensor)
 
-    def _to(self, _: Callable[..., Tensor], tensor: Tensor, *how: Any, **named: Any) -> Tensor:
+    def _to(
+        self, _: Callable[..., Tensor], tensor: Tensor, *how: Any, **named: Any
+    ) -> Tensor:
         # Of dense tensors, as they are all.
         return self.to(
-            tensor, *how, **{name: named[name] for name in named.keys() - {"layout", "pin_memory"}}
+            tensor,
+            *how,
+            **{name: named[name] for name in named.keys() - {"layout", "pin_memory"}},
         )
 
-    def _copy(self, original: Callable[..., Tensor], tensor: Tensor, **how: Any) -> Tensor:
+    def _copy(
+        self, original: Callable[..., Tensor], tensor: Tensor, **how: Any
+    ) -> Tensor:
         if how.get("device") is None or not is_watched():
             return original(tensor, **how)
         target = self.machine.index(device_of(how.pop("device")))
@@ -321,15 +400,25 @@ class StorageApi:
             UntypedStorage,
             device=property(self.device),
             is_cuda=property(lambda storage: self.index_of(storage) != HOST),
-            data_ptr=lambda storage: _seen_at(self.index_of(storage), _storage_address(storage)),
+            data_ptr=lambda storage: _seen_at(
+                self.index_of(storage), _storage_address(storage)
+            ),
             # Memory of a device always is.
-            is_shared=lambda storage: self.index_of(storage) != HOST or _is_shared(storage),
+            is_shared=lambda storage: (
+                self.index_of(storage) != HOST or _is_shared(storage)
+            ),
             clone=lambda storage: self.copy(storage, self.index_of(storage)),
             resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
             cpu=lambda storage: self.to(storage, "cpu"),
-            cuda=lambda storage, device=None, non_blocking=False: self.to(storage, device, non_blocking),
-            _write_file=lambda storage, *how: _write_file(self._read_by_host(storage), *how),
-            to=lambda storage, *, device, non_blocking=False: self.to(storage, device, non_blocking),
+            cuda=lambda storage, device=None, non_blocking=False: self.to(
+                storage, device, non_blocking
+            ),
+            _write_file=lambda storage, *how: _write_file(
+                self._read_by_host(storage), *how
+            ),
+            to=lambda storage, *, device, non_blocking=False: self.to(
+                storage, device, non_blocking
+            ),
         )
 
     def index_of(self, storage: UntypedStorage) -> int:
@@ -339,11 +428,18 @@ class StorageApi:
     def device(self, storage: UntypedStorage) -> torch.device:
         """The device a storage is on."""
         index = self.index_of(storage)
-        return _storage_device(storage) if index == HOST else self.machine.devices[index]
+        return (
+            _storage_device(storage) if index == HOST else self.machine.devices[index]
+        )
 
     def _write_record(self, writer: Any, name: str, data: Any, size: int) -> None:
         """``torch._C.PyTorchFileWriter.write_record``, by which a checkpoint is written."""
-        _write(writer, name, self._read_by_host(data) if isinstance(data, UntypedStorage) else data, size)
+        _write(
+            writer,
+            name,
+            self._read_by_host(data) if isinstance(data, UntypedStorage) else data,
+            size,
+        )
 
     def _read_by_host(self, storage: UntypedStorage) -> UntypedStorage:
         """The storage on the host; a copy may still be writing to pinned memory."""
@@ -352,11 +448,15 @@ class StorageApi:
             self.machine.host_touches(tag.serial, writes=False)
         return self.to(storage, "cpu")
 
-    def new(self, kind: Any, *data: Any, device: DeviceLike | None = None, **how: Any) -> UntypedStorage:
+    def new(
+        self, kind: Any, *data: Any, device: DeviceLike | None = None, **how: Any
+    ) -> UntypedStorage:
         """A storage of so many bytes, or of Python data, on a device."""
         where = CPU if device is None else device_of(device)
         index = self.machine.index(where)
-        made: UntypedStorage = _make_storage(kind, *data, device=where if index == HOST else CPU, **how)
+        made: UntypedStorage = _make_storage(
+            kind, *data, device=where if index == HOST else CPU, **how
+        )
         if index == HOST or not isinstance(data[0] if data else 0, int):
             return made if index == HOST else self.copy(made, index)
         self.machine.place(made, index)
@@ -371,14 +471,27 @@ class StorageApi:
         return storage
 
     def to(
-        self, storage: UntypedStorage, device: DeviceLike | None, non_blocking: bool = False
+        self,
+        storage: UntypedStorage,
+        device: DeviceLike | None,
+        non_blocking: bool = False,
     ) -> UntypedStorage:
         """The storage on a device, itself where it is there already."""
-        target = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
+        target = (
+            torch.device("cuda", device)
+            if isinstance(device, int)
+            else torch.device(device or "cuda")
+        )
         index = self.machine.index(target)
-        return storage if index == self.index_of(storage) else self.copy(storage, index, non_blocking)
+        return (
+            storage
+            if index == self.index_of(storage)
+            else self.copy(storage, index, non_blocking)
+        )
 
-    def copy(self, storage: UntypedStorage, device: int, non_blocking: bool = False) -> UntypedStorage:
+    def copy(
+        self, storage: UntypedStorage, device: int, non_blocking: bool = False
+    ) -> UntypedStorage:
         """A copy of a storage on a device or on ``HOST``."""
         # One without memory has a copy without memory.
         made: UntypedStorage = _make_storage(
@@ -424,13 +537,19 @@ def _make_of(make: Callable[..., Tensor], /, *args: Any, **kwargs: Any) -> Tenso
 def _new_device(kind: type[torch.device], *named: Any, **how: Any) -> torch.device:
     # A number alone is one of the accelerator, which C++ does not have.
     is_number = len(named) == 1 and type(named[0]) is int and named[0] >= 0 and not how
-    made: torch.device = _make_device(kind, *(("cuda",) if is_number else ()), *named, **how)
+    made: torch.device = _make_device(
+        kind, *(("cuda",) if is_number else ()), *named, **how
+    )
     return made
 
 
 def device_of(device: DeviceLike) -> torch.device:
     """The device that ``cuda:1``, or 1, or a device means."""
-    return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    return (
+        torch.device("cuda", device)
+        if isinstance(device, int)
+        else torch.device(device)
+    )
 
 
 def _seen_at(device: int, address: int) -> int:

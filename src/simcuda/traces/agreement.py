@@ -17,7 +17,12 @@ from simcuda.ledger import noting_operations
 from simcuda.measurement import Gpu
 from simcuda.real.trace import is_of_aten
 from simcuda.simulation import device
-from simcuda.traces.arguments import HOST_COPIES, CallToMake, NotReplayableError, call_to_make
+from simcuda.traces.arguments import (
+    HOST_COPIES,
+    CallToMake,
+    NotReplayableError,
+    call_to_make,
+)
 from simcuda.traces.call import METRICS, Argument, RecordedCall, RecordedTensor, Trace
 from simcuda.traces.replay import ReplayedCost, replay, warm_up
 
@@ -110,7 +115,9 @@ class TraceAgreement:
 def agreement_with(trace: Trace) -> TraceAgreement:
     """Replay every distinct call of a trace and compare."""
     profile = nearest_profile(trace)
-    calls: dict[tuple[str, tuple[Argument, ...] | None], list[RecordedCall]] = defaultdict(list)
+    calls: dict[tuple[str, tuple[Argument, ...] | None], list[RecordedCall]] = (
+        defaultdict(list)
+    )
     for call in trace.calls:
         calls[call.op, call.arguments].append(call)
     replayed: dict[tuple[str, tuple[Argument, ...]], int] = {}
@@ -141,7 +148,9 @@ def _compare(gpu: Gpu, calls: Sequence[RecordedCall]) -> Iterator[Finding]:
     variants: dict[Any, list[RecordedCall]] = defaultdict(list)
     for call in calls:
         cost = call.cost
-        variants[*cost.values.values(), *cost.kernels, cost.allocations is None].append(call)
+        variants[*cost.values.values(), *cost.kernels, cost.allocations is None].append(
+            call
+        )
     for equal_calls in variants.values():
         call, cost = equal_calls[0], equal_calls[0].cost
         direction, pinned = "", False
@@ -179,7 +188,11 @@ def _compare(gpu: Gpu, calls: Sequence[RecordedCall]) -> Iterator[Finding]:
 
 
 def _undecided(
-    metric: str, call: RecordedCall, made: CallToMake, outcome: ReplayedCost, direction: str
+    metric: str,
+    call: RecordedCall,
+    made: CallToMake,
+    outcome: ReplayedCost,
+    direction: str,
 ) -> tuple[str, str] | None:
     """Return the first filter that applies, as verdict and reason; whether numbers agree plays no part."""
     cost = call.cost
@@ -206,12 +219,18 @@ def _adds_row_in_product(call: RecordedCall) -> bool:
     """Recognise a product of one row with a bias in which no copy of the bias was made."""
     if call.op not in ("aten::linear", "aten::addmm") or call.cost.copies:
         return False
-    names = ("input", "weight", "bias") if call.op == "aten::linear" else ("bias", "input", "weight")
+    names = (
+        ("input", "weight", "bias")
+        if call.op == "aten::linear"
+        else ("bias", "input", "weight")
+    )
     given = dict(zip(names, call.arguments or (), strict=False))
     rows, bias = given.get("input"), given.get("bias")
     if not isinstance(rows, RecordedTensor) or not isinstance(bias, RecordedTensor):
         return False
-    return rows.shape[-1:] != (1,) and prod(rows.shape[:-1]) == 1 and len(bias.shape) == 1
+    return (
+        rows.shape[-1:] != (1,) and prod(rows.shape[:-1]) == 1 and len(bias.shape) == 1
+    )
 
 
 def _operations_behind(metric: str, outcome: ReplayedCost) -> tuple[str, ...]:
@@ -231,9 +250,14 @@ def same(metric: str, recorded: Any, simulated: Any) -> bool:
     """Return whether two values of a metric are equal; bytes of blocks but for the allocator's rounding."""
     if metric != "allocated_bytes":
         return bool(recorded == simulated)
-    pairs = zip((-(-requested // ROUNDING) * ROUNDING for requested in simulated), recorded, strict=False)
+    pairs = zip(
+        (-(-requested // ROUNDING) * ROUNDING for requested in simulated),
+        recorded,
+        strict=False,
+    )
     return len(recorded) == len(simulated) and all(
-        least <= block <= least + (SLACK if least > LARGE else 0) for least, block in pairs
+        least <= block <= least + (SLACK if least > LARGE else 0)
+        for least, block in pairs
     )
 
 

@@ -18,9 +18,17 @@ from torch.utils._pytree import tree_leaves
 from simcuda.basis import operations
 from simcuda.traces.call import DTYPES, Argument, RecordedTensor
 
-TYPES = {number: getattr(torch, name) for name, number in operations("numbers of types").items()}
+TYPES = {
+    number: getattr(torch, name)
+    for name, number in operations("numbers of types").items()
+}
 
-FORMATS = torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d
+FORMATS = (
+    torch.contiguous_format,
+    torch.preserve_format,
+    torch.channels_last,
+    torch.channels_last_3d,
+)
 
 NUMBERED: dict[str, dict[int, Any]] = {
     "dtype": TYPES,
@@ -73,7 +81,11 @@ class CallToMake:
 
 
 def call_to_make(
-    op: str, arguments: Sequence[Argument] | None, direction: str = "", *, pinned: bool = False
+    op: str,
+    arguments: Sequence[Argument] | None,
+    direction: str = "",
+    *,
+    pinned: bool = False,
 ) -> CallToMake:
     """Find the overload of a recorded call, and the values of its arguments.
 
@@ -89,18 +101,24 @@ def call_to_make(
     """
     if arguments is None:
         raise NotReplayableError("shapes, types, strides or scalars were not recorded")
-    tensors = [each for each in tree_leaves(arguments) if isinstance(each, RecordedTensor)]
+    tensors = [
+        each for each in tree_leaves(arguments) if isinstance(each, RecordedTensor)
+    ]
     _check_tensors(arguments, tensors)
     overloads = fitting_overloads(op, arguments)
     if not overloads:
         version = torch.__version__.split("+")[0]
-        raise NotReplayableError(f"no overload in torch {version} takes these arguments")
+        raise NotReplayableError(
+            f"no overload in torch {version} takes these arguments"
+        )
     overload = overloads[0]
     schema = overload._schema.arguments
     if len(overloads) > 1 and len(overloads[1]._schema.arguments) == len(schema):
         raise NotReplayableError("several overloads take these arguments")
     # A copy goes from the first tensor, or into it from the second.
-    writes = bool(schema and schema[0].alias_info is not None and schema[0].alias_info.is_write)
+    writes = bool(
+        schema and schema[0].alias_info is not None and schema[0].alias_info.is_write
+    )
     host_side = int((direction == "h2d") == writes)
     values = []
     may_have_numbers = False
@@ -118,7 +136,9 @@ def call_to_make(
         else:
             values.append(_to_make(value, DEVICE))
     has_lists = any(isinstance(each, tuple) for each in arguments)
-    return CallToMake(overload._overloadname, tuple(values), has_lists, may_have_numbers)
+    return CallToMake(
+        overload._overloadname, tuple(values), has_lists, may_have_numbers
+    )
 
 
 def fitting_overloads(op: str, arguments: Sequence[Argument]) -> list[Any]:
@@ -128,7 +148,11 @@ def fitting_overloads(op: str, arguments: Sequence[Argument]) -> list[Any]:
         return []
     packet: Any = found
     # A hacked twin is TorchScript's view of an overload.
-    overloads = [getattr(packet, name) for name in packet.overloads() if "hacked_twin" not in name]
+    overloads = [
+        getattr(packet, name)
+        for name in packet.overloads()
+        if "hacked_twin" not in name
+    ]
     fitting = [each for each in overloads if _fits(each._schema.arguments, arguments)]
     return sorted(fitting, key=lambda each: len(each._schema.arguments))
 
@@ -142,7 +166,9 @@ def may_not_block(op: str, arguments: Sequence[Argument] | None) -> bool:
     return False
 
 
-def _check_tensors(arguments: Sequence[Argument], tensors: Sequence[RecordedTensor]) -> None:
+def _check_tensors(
+    arguments: Sequence[Argument], tensors: Sequence[RecordedTensor]
+) -> None:
     if any(isinstance(each, RecordedTensor) and not each.dtype for each in arguments):
         raise NotReplayableError("the type of a tensor was not recorded")
     for each in tensors:
@@ -191,7 +217,11 @@ def _parsed(kind: str, text: str) -> Any:
         return value if isinstance(value, list) else None
     if isinstance(value, bool):
         return value if kind in ("bool", "number") else None
-    return value if isinstance(value, int) or (isinstance(value, float) and kind != "int") else None
+    return (
+        value
+        if isinstance(value, int) or (isinstance(value, float) and kind != "int")
+        else None
+    )
 
 
 def _scalar(argument: Any, text: str) -> Any:
@@ -232,4 +262,8 @@ def _to_make(value: Argument, place: str) -> Any:
 
 
 def _may_be_number(tensor: RecordedTensor) -> bool:
-    return not tensor.shape and DTYPES.get(tensor.dtype) in (torch.double, torch.int64, torch.bool)
+    return not tensor.shape and DTYPES.get(tensor.dtype) in (
+        torch.double,
+        torch.int64,
+        torch.bool,
+    )

@@ -114,7 +114,10 @@ class RecordedCost:
     @property
     def values(self) -> dict[str, Any]:
         """Each of ``METRICS`` as something that can be compared and hashed."""
-        sizes = {kind: [copy.nbytes for copy in self.copies if copy.kind == kind] for kind in KINDS}
+        sizes = {
+            kind: [copy.nbytes for copy in self.copies if copy.kind == kind]
+            for kind in KINDS
+        }
         copies = {kind: (len(each), sum(each)) for kind, each in sizes.items()}
         return by_metric(len(self.kernels), copies, self.waits, self.allocations or ())
 

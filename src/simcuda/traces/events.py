@@ -57,8 +57,16 @@ class EventFile:
                 yield from self._events()
         except NotATraceError:
             raise
-        except (ValueError, EOFError, gzip.BadGzipFile, zlib.error, RecursionError) as error:
-            raise NotATraceError(f"cut or damaged after {self.read} events: {error}") from None
+        except (
+            ValueError,
+            EOFError,
+            gzip.BadGzipFile,
+            zlib.error,
+            RecursionError,
+        ) as error:
+            raise NotATraceError(
+                f"cut or damaged after {self.read} events: {error}"
+            ) from None
 
     def _events(self) -> Iterator[dict[str, Any]]:
         if self._skip("["):
@@ -103,7 +111,9 @@ class EventFile:
         """Step over the character that must come next; raise ``ValueError`` if it does not."""
         if not self._skip(character):
             found = self._text[self._at : self._at + 1]
-            raise ValueError(f"{found!r} instead of {character!r}" if found else "the file ends")
+            raise ValueError(
+                f"{found!r} instead of {character!r}" if found else "the file ends"
+            )
 
     def _next(self) -> Any:
         """The value that comes next."""
@@ -114,7 +124,9 @@ class EventFile:
                 value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if is_whole or len(self._text) - self._at > LARGEST_VALUE:
-                    raise ValueError("the file ends" if is_whole else error.msg) from None
+                    raise ValueError(
+                        "the file ends" if is_whole else error.msg
+                    ) from None
             else:
                 # A number may go on in what is not loaded yet.
                 if is_whole or end < len(self._text):
@@ -128,6 +140,8 @@ class EventFile:
         more = self._source.read(max(CHUNK, len(rest)))
         self._loaded += len(more)
         if self._loaded > LARGEST_TEXT:
-            raise NotATraceError(f"larger than {LARGEST_TEXT:,} characters: record fewer steps")
+            raise NotATraceError(
+                f"larger than {LARGEST_TEXT:,} characters: record fewer steps"
+            )
         self._text, self._at = rest + more, 0
         return bool(more)

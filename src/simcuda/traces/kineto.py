@@ -84,17 +84,25 @@ def read(path: Path) -> Trace:
     try:
         for event in file:
             gathered.add_event(event)
-        kinds = ", ".join(name for name, _ in gathered.categories.most_common(4)) or "none"
+        kinds = (
+            ", ".join(name for name, _ in gathered.categories.most_common(4)) or "none"
+        )
         if any(call.name.startswith("hip") for call in gathered.calls.values()):
-            raise NotATraceError("recorded on an AMD GPU, by HIP: the simulation is of CUDA")
+            raise NotATraceError(
+                "recorded on an AMD GPU, by HIP: the simulation is of CUDA"
+            )
         if not gathered.categories["cpu_op"]:
-            raise NotATraceError(f"no operation of PyTorch among {file.read} events; categories: {kinds}")
+            raise NotATraceError(
+                f"no operation of PyTorch among {file.read} events; categories: {kinds}"
+            )
         if not gathered.calls:
             raise NotATraceError(
                 "no call of CUDA: the profiler recorded the host alone; give it ProfilerActivity.CUDA"
             )
         for call in gathered.calls.values():
-            gathered.items[call.thread].append((call.start, _CALL, call.correlation, call))
+            gathered.items[call.thread].append(
+                (call.start, _CALL, call.correlation, call)
+            )
         costs = _Attribution(gathered)
         for thread in sorted(gathered.items):
             costs.follow(gathered.items.pop(thread))
@@ -102,7 +110,9 @@ def read(path: Path) -> Trace:
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         kind = type(error).__name__
-        raise NotATraceError(f"event {file.read} is none of a profiler: {kind}: {error}") from None
+        raise NotATraceError(
+            f"event {file.read} is none of a profiler: {kind}: {error}"
+        ) from None
     sums = costs.sums()
     told = file.metadata.get("deviceProperties")
     told = told if isinstance(told, list) else []
@@ -111,7 +121,9 @@ def read(path: Path) -> Trace:
     return Trace(
         path=str(path),
         devices=tuple(dict.fromkeys(devices)),
-        cuda=f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else "",
+        cuda=f"{version // 1000}.{version % 1000 // 10}"
+        if isinstance(version, int)
+        else "",
         has_memory=gathered.has_memory,
         has_stacks=gathered.has_stacks,
         has_lines=gathered.has_lines,
@@ -173,7 +185,9 @@ class _Gathered(CudaRecords):
             place = _place(str(event["name"]))
             is_wanted = place and (_is_user_code(place[0]) or PROFILER in place[0])
             if is_wanted and (end := self._end_of(event)) is not None:
-                self.items[thread_of(event)].append((event["ts"], _PYTHON, -end, (end, place)))
+                self.items[thread_of(event)].append(
+                    (event["ts"], _PYTHON, -end, (end, place))
+                )
         else:
             number = int(arguments.get("correlation", 0))
             if category == RUNTIME and number in self._of_runtime:
@@ -186,7 +200,11 @@ class _Gathered(CudaRecords):
             self.add(event, category)
 
     def _add_op(self, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-        name, number, given = sys.intern(str(event["name"])), int(arguments.get("External id", 0)), None
+        name, number, given = (
+            sys.intern(str(event["name"])),
+            int(arguments.get("External id", 0)),
+            None,
+        )
         if name.startswith(ATEN) and arguments.keys() >= ARGUMENTS:
             given = tuple(_arguments(arguments))
             given = self._known.setdefault(given, given)
@@ -209,13 +227,20 @@ class _Gathered(CudaRecords):
 
 
 def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
-    columns = (told["Input Dims"], told["Input type"], told["Input Strides"], told["Concrete Inputs"])
+    columns = (
+        told["Input Dims"],
+        told["Input type"],
+        told["Input Strides"],
+        told["Concrete Inputs"],
+    )
     for shape, kind, stride, text in zip_longest(*columns, fillvalue=""):
         if shape and isinstance(shape[0], list):
             # Of an empty list within a list nothing tells the kind; in a list of tensors it is one without
             # dimensions.
             pairs = zip(shape, stride, strict=True)
-            yield tuple(RecordedTensor(tuple(each), "", tuple(steps)) for each, steps in pairs)
+            yield tuple(
+                RecordedTensor(tuple(each), "", tuple(steps)) for each, steps in pairs
+            )
         elif shape or kind in DTYPES or str(kind).startswith("c10::"):
             yield RecordedTensor((*shape,), str(kind), (*stride,))
         else:
@@ -249,7 +274,9 @@ class _Around:
             op.call.inner.append(op.name)
         elif op.name.startswith(ATEN):
             cost = RecordedCost(allocations=[] if self.has_memory else None)
-            op.call = made = RecordedCall(op.name, op.arguments, cost, parent=_name_around(self.ops))
+            op.call = made = RecordedCall(
+                op.name, op.arguments, cost, parent=_name_around(self.ops)
+            )
             self._outermost = [*self._outermost[-1:], op]
         self.ops.append(op)
         self._numbered[op.number] = op
@@ -262,7 +289,10 @@ class _Around:
 
     def doubtful(self, now: float) -> list[_Op]:
         """Return two outermost ops if one ends in the microsecond in which the other begins."""
-        if len(self._outermost) == 2 and self._outermost[0].end == self._outermost[1].start == now:
+        if (
+            len(self._outermost) == 2
+            and self._outermost[0].end == self._outermost[1].start == now
+        ):
             return self._outermost
         return []
 
@@ -284,7 +314,9 @@ class _Attribution:
 
     _gathered: _Gathered
     calls: list[RecordedCall] = field(default_factory=list)
-    outside: dict[str, RecordedCost] = field(default_factory=lambda: defaultdict(RecordedCost))
+    outside: dict[str, RecordedCost] = field(
+        default_factory=lambda: defaultdict(RecordedCost)
+    )
     # How often, how long and how many bytes, by place and metric.
     _sites: dict[tuple[str, int, str, str], list[float]] = field(
         default_factory=lambda: defaultdict(lambda: [0, 0.0, 0])
@@ -320,7 +352,11 @@ class _Attribution:
                     for op in doubtful:
                         if op.call and kind == _MEMORY:
                             op.call.cost.allocations = None
-            cost = within.call.cost if within and within.call else self.outside[_name_around(around.ops)]
+            cost = (
+                within.call.cost
+                if within and within.call
+                else self.outside[_name_around(around.ops)]
+            )
             for done, times, waited, nbytes in self._add(cost, what):
                 if self._gathered.has_stacks:
                     place = around.place(within)
@@ -330,7 +366,9 @@ class _Attribution:
                     seen[1] += waited
                     seen[2] += nbytes
 
-    def _add(self, cost: RecordedCost, what: CudaCall | int) -> Iterator[tuple[str, int, float, int]]:
+    def _add(
+        self, cost: RecordedCost, what: CudaCall | int
+    ) -> Iterator[tuple[str, int, float, int]]:
         """Add a call or an allocation; yields each metric with times, how long the host waited, and bytes."""
         if isinstance(what, int):
             if cost.allocations is not None:
@@ -344,7 +382,11 @@ class _Attribution:
         if copies := self._gathered.copies.get(number):
             kind, nbytes = kind_and_bytes(copies, what.name)
             if kind != WITHIN_HOST:
-                cost.copies.append(RecordedCopy(kind, nbytes, any(PAGEABLE in each.name for each in copies)))
+                cost.copies.append(
+                    RecordedCopy(
+                        kind, nbytes, any(PAGEABLE in each.name for each in copies)
+                    )
+                )
                 yield kind, 1, 0.0, nbytes
         is_memset = what.name.startswith(MEMSETS)
         metric = "memsets" if is_memset else METRICS.get(what.name)
@@ -370,40 +412,75 @@ class _Attribution:
             IncompleteTraceError: Two sides differ that must not.
         """
         gathered, captured = self._gathered, self._captured
-        calls = {number: call for number, call in gathered.calls.items() if number not in captured}
+        calls = {
+            number: call
+            for number, call in gathered.calls.items()
+            if number not in captured
+        }
         # Numbers rise: the device's work of lower ones was launched before the recording began.
         first = min(gathered.calls)
         # A graph has kernels, copies and memsets of one launch.
         records = {*gathered.kernels, *gathered.copies, *gathered.memsets}
         done = {number for number in records if number >= first}
-        launches = {number for number, call in calls.items() if call.name.startswith(LAUNCHES)}
-        copies = {number for number, call in calls.items() if call.name.startswith(COPIES)}
+        launches = {
+            number for number, call in calls.items() if call.name.startswith(LAUNCHES)
+        }
+        copies = {
+            number for number, call in calls.items() if call.name.startswith(COPIES)
+        }
         reads = []
         pageable = []
         are_known = []
         for call in self.calls:
             has_waited = any(call.cost.waits)
-            if SCALAR_READ in (call.op, *call.inner) and any(copy.kind == "d2h" for copy in call.cost.copies):
+            if SCALAR_READ in (call.op, *call.inner) and any(
+                copy.kind == "d2h" for copy in call.cost.copies
+            ):
                 reads.append(has_waited)
-            if any(copy.pageable for copy in call.cost.copies) and not may_not_block(call.op, call.arguments):
+            if any(copy.pageable for copy in call.cost.copies) and not may_not_block(
+                call.op, call.arguments
+            ):
                 pageable.append(has_waited)
                 are_known.append(call.arguments is not None)
         sums = (
-            ("launches", len(launches), "with their kernel", len(launches & gathered.kernels.keys())),
-            ("copies", len(copies), "with their record", len(copies & gathered.copies.keys())),
-            ("records of the device", len(done), "with their call", len(gathered.calls.keys() & done)),
+            (
+                "launches",
+                len(launches),
+                "with their kernel",
+                len(launches & gathered.kernels.keys()),
+            ),
+            (
+                "copies",
+                len(copies),
+                "with their record",
+                len(copies & gathered.copies.keys()),
+            ),
+            (
+                "records of the device",
+                len(done),
+                "with their call",
+                len(gathered.calls.keys() & done),
+            ),
             ("reads of scalars", len(reads), "with their wait", sum(reads)),
             ("pageable copies", len(pageable), "with a wait", sum(pageable)),
         )
         *exact, (name, all_, part, some) = sums
-        wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in exact if some < all_]
+        wrong = [
+            f"{name} {all_}, {part} {some}"
+            for name, all_, part, some in exact
+            if some < all_
+        ]
         # A copy waits for its stream unless it is asked not to block, which only some traces show.
-        waits_for_streams = any(WAITS.get(call.name) == "stream_syncs" for call in calls.values())
+        waits_for_streams = any(
+            WAITS.get(call.name) == "stream_syncs" for call in calls.values()
+        )
         if pageable and not any(pageable) and (any(are_known) or not waits_for_streams):
             wrong.append(f"{name} {all_}, {part} {some}")
         if wrong:
             raise IncompleteTraceError(f"the profiler lost events: {'; '.join(wrong)}")
-        return tuple(f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if all_)
+        return tuple(
+            f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if all_
+        )
 
     def left_out(self) -> Iterator[str]:
         """Tell what was not attributed or is not certain, and why."""
@@ -415,16 +492,30 @@ class _Attribution:
         for number, call in gathered.calls.items():
             unknown += "Synchronize" in call.name and call.name not in WAITS
             lost += call.name.startswith(MEMSETS) and number not in gathered.memsets
-        unclear = sum(call.cost.allocations is None for call in self.calls if gathered.has_memory)
+        unclear = sum(
+            call.cost.allocations is None for call in self.calls if gathered.has_memory
+        )
         for count, text in (
             (early, "kernels and copies were launched before the recording began"),
-            (gathered.without_end, "events of the host end before they begin, and are left out"),
-            (unknown, "waits of another kind, such as cuCtxSynchronize, are not counted"),
+            (
+                gathered.without_end,
+                "events of the host end before they begin, and are left out",
+            ),
+            (
+                unknown,
+                "waits of another kind, such as cuCtxSynchronize, are not counted",
+            ),
             (len(self._captured), "calls were recorded into a CUDA graph"),
             (lost, "memsets have no record of the device; the calls are counted"),
             (self._own, "waits are the profiler's own, and at no place"),
-            (unclear, "ops have allocations of which the clock leaves open whose they are"),
-            (self._unclear_calls, "calls of the runtime fall between two ops; the later one has them"),
+            (
+                unclear,
+                "ops have allocations of which the clock leaves open whose they are",
+            ),
+            (
+                self._unclear_calls,
+                "calls of the runtime fall between two ops; the later one has them",
+            ),
         ):
             if count:
                 yield f"{count} {text}"
@@ -443,8 +534,12 @@ def _is_user_code(file: str) -> bool:
     if file.startswith("<") or "/torch/" in f"/{file}":
         return False
     # The profiler cuts entries of sys.path off the front.
-    is_standard = file.split("/", maxsplit=1)[0].removesuffix(".py") in sys.stdlib_module_names
-    return not is_standard and not re.search(r"/lib/python3[^/]*/(?!site-packages|dist-packages)", file)
+    is_standard = (
+        file.split("/", maxsplit=1)[0].removesuffix(".py") in sys.stdlib_module_names
+    )
+    return not is_standard and not re.search(
+        r"/lib/python3[^/]*/(?!site-packages|dist-packages)", file
+    )
 
 
 def _name_around(ops: list[_Op]) -> str:

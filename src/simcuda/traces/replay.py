@@ -42,7 +42,14 @@ SMALL = 4096
 PRODUCTS = in_aten(operations("not computed"))
 """Operations that are not computed, besides elementwise ones and those that make a tensor like another."""
 
-IN_PLACE = frozenset({"aten.copy_.default", "aten.zero_.default", "aten.fill_.Scalar", "aten.fill_.Tensor"})
+IN_PLACE = frozenset(
+    {
+        "aten.copy_.default",
+        "aten.zero_.default",
+        "aten.fill_.Scalar",
+        "aten.fill_.Tensor",
+    }
+)
 """Operations in place that write to their first argument alone, besides elementwise ones."""
 
 LARGE = 1 << 20
@@ -81,8 +88,12 @@ def replay(gpu: Gpu, op: str, call: CallToMake) -> ReplayedCost:
     Raises:
         NotReplayableError: It is too large for this machine, or failed; the message says how.
     """
-    schema = getattr(getattr(torch.ops.aten, op.removeprefix("aten::")), call.overload)._schema.arguments
-    to_make = [each for each in tree_leaves(call.values) if isinstance(each, TensorToMake)]
+    schema = getattr(
+        getattr(torch.ops.aten, op.removeprefix("aten::")), call.overload
+    )._schema.arguments
+    to_make = [
+        each for each in tree_leaves(call.values) if isinstance(each, TensorToMake)
+    ]
     if sum(_elements(each) * each.dtype.itemsize for each in to_make) > MOST_BYTES:
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
@@ -92,7 +103,9 @@ def replay(gpu: Gpu, op: str, call: CallToMake) -> ReplayedCost:
     torch.cuda.manual_seed(0)
     positional, named = list[Any](), dict[str, Any]()
     for argument, value in zip(schema, call.values, strict=False):
-        made = tree_map_only(TensorToMake, lambda tensor: _made(tensor, below, place), value)
+        made = tree_map_only(
+            TensorToMake, lambda tensor: _made(tensor, below, place), value
+        )
         if argument.kwarg_only:
             named[argument.name] = made
         else:
@@ -108,8 +121,12 @@ def replay(gpu: Gpu, op: str, call: CallToMake) -> ReplayedCost:
             _function(op, call.overload, schema)(*positional, **named)
     # Values that were not recorded are often impossible, and torch says so in one of these ways.
     except (RuntimeError, ValueError, TypeError, IndexError, OverflowError) as error:
-        raise NotReplayableError(f"{type(error).__name__}: {str(error).splitlines()[0][:160]}") from error
-    copies = {kind: (getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in KINDS}
+        raise NotReplayableError(
+            f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+        ) from error
+    copies = {
+        kind: (getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in KINDS
+    }
     waits = cost.stream_syncs, cost.event_syncs, cost.device_syncs
     counts = by_metric(cost.launches, copies, waits, requested)
     return ReplayedCost(counts, (*cost.approximate, *cost.unknown), operations_of(cost))
@@ -124,7 +141,9 @@ def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., An
         return lambda tensor, *args, **how: tensor.to(
             **{
                 each: value
-                for each, value in (dict(zip(names[1:], args, strict=False)) | how).items()
+                for each, value in (
+                    dict(zip(names[1:], args, strict=False)) | how
+                ).items()
                 if each in kept and value is not None
             }
         )
@@ -133,7 +152,9 @@ def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., An
         "one_hot": torch.nn.functional.one_hot,
         "scaled_dot_product_attention": torch.nn.functional.scaled_dot_product_attention,
         "pin_memory": lambda tensor, *_: tensor.pin_memory(),
-        "record_stream": lambda tensor, _: tensor.record_stream(torch.cuda.current_stream()),
+        "record_stream": lambda tensor, _: tensor.record_stream(
+            torch.cuda.current_stream()
+        ),
     }
     return of_python.get(name) or getattr(getattr(torch.ops.aten, name), overload)
 
@@ -157,14 +178,18 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     least = int(below > 1)
     if math.prod(shape) > LARGE:
         # Pinned later, it would be copied.
-        drawn = torch.empty(shape, dtype=dtype, device=device, pin_memory=place == PINNED)
+        drawn = torch.empty(
+            shape, dtype=dtype, device=device, pin_memory=place == PINNED
+        )
     elif dtype.is_floating_point or dtype.is_complex:
         # Narrow types have no generator of their own.
         drawn = torch.rand(shape, dtype=torch.float, device=device).to(dtype)
     else:
         # Masks have both values.
         most = 2 if dtype == torch.bool else max(least + 1, min(below, 100))
-        drawn = torch.randint(0 if dtype == torch.bool else least, most, shape, device=device).to(dtype)
+        drawn = torch.randint(
+            0 if dtype == torch.bool else least, most, shape, device=device
+        ).to(dtype)
     drawn = drawn.pin_memory() if place == PINNED and not drawn.is_pinned() else drawn
     return drawn if is_dense else drawn.as_strided(tensor.shape, tensor.strides)
 
@@ -191,11 +216,22 @@ def _execute(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if not (is_elementwise or name in PRODUCTS or packet.endswith("_like")):
         # Large integers become ones before they are read: as indices they are valid, as divisors not 0.
         for each in tensors:
-            if each.numel() > LARGE and not each.dtype.is_floating_point and not each.dtype.is_complex:
-                memory = torch.ops.aten.empty.memory_format([0], dtype=each.dtype, device="cpu")
-                torch.ops.aten.set_.source_Storage(memory, each.untyped_storage()).fill_(1)
+            if (
+                each.numel() > LARGE
+                and not each.dtype.is_floating_point
+                and not each.dtype.is_complex
+            ):
+                memory = torch.ops.aten.empty.memory_format(
+                    [0], dtype=each.dtype, device="cpu"
+                )
+                torch.ops.aten.set_.source_Storage(
+                    memory, each.untyped_storage()
+                ).fill_(1)
         return func._op(*args, **kwargs)
-    named = {key: "meta" if key == "device" else _without_data(each) for key, each in kwargs.items()}
+    named = {
+        key: "meta" if key == "device" else _without_data(each)
+        for key, each in kwargs.items()
+    }
     result = func._op(*map(_without_data, args), **named)
     return tuple(map(_empty, result)) if isinstance(result, tuple) else _empty(result)
 

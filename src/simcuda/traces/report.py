@@ -8,7 +8,13 @@ from dataclasses import fields
 from typing import Any
 
 from simcuda.measurement import table
-from simcuda.traces.agreement import CONFIRMED, REFUTED, VERDICTS, Finding, TraceAgreement
+from simcuda.traces.agreement import (
+    CONFIRMED,
+    REFUTED,
+    VERDICTS,
+    Finding,
+    TraceAgreement,
+)
 from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
 UNDECIDED = 3
@@ -20,7 +26,11 @@ FINDING = [each.name for each in fields(Finding) if each.name != "operations"]
 def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
     """Write the agreement as text."""
     for each in agreements:
-        gpu = each.trace.devices[0] if each.trace.devices else "a GPU that the trace does not name"
+        gpu = (
+            each.trace.devices[0]
+            if each.trace.devices
+            else "a GPU that the trace does not name"
+        )
         ops = {op for op, _ in each.replayed}
         yield f"{each.trace.path}: {gpu}, simulated as {each.profile}"
         told = f"{len(each.replayed)} distinct calls of {len(ops)} ops"
@@ -33,19 +43,35 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
         by_metric[f.metric][f.verdict] += f.count
         if f.verdict == REFUTED:
             wrong.append(
-                (f"{f.count} x {f.op}", f.metric, *map(str, (f.recorded, f.simulated)), shown(f.arguments))
+                (
+                    f"{f.count} x {f.op}",
+                    f.metric,
+                    *map(str, (f.recorded, f.simulated)),
+                    shown(f.arguments),
+                )
             )
         elif f.verdict != CONFIRMED:
             undecided[f.verdict, f.op, f.why][f.metric] += f.count
     yield ""
-    rows = [(metric, *(str(counts[verdict]) for verdict in VERDICTS)) for metric, counts in by_metric.items()]
+    rows = [
+        (metric, *(str(counts[verdict]) for verdict in VERDICTS))
+        for metric, counts in by_metric.items()
+    ]
     yield from table([("metric", *VERDICTS), *rows])
-    yield from section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), wrong)
+    yield from section(
+        "refuted", ("call", "metric", "recorded", "simulated", "arguments"), wrong
+    )
     open_rows = []
     for (verdict, op, why), counts in sorted(undecided.items()):
-        open_rows.append((verdict, op, str(max(counts.values())), ", ".join(counts), why))
-    yield from section("undecided", ("verdict", "op", "calls", "metrics", "why"), open_rows)
-    left = Counter((op, why) for each in agreements for op, _, why in each.not_replayable)
+        open_rows.append(
+            (verdict, op, str(max(counts.values())), ", ".join(counts), why)
+        )
+    yield from section(
+        "undecided", ("verdict", "op", "calls", "metrics", "why"), open_rows
+    )
+    left = Counter(
+        (op, why) for each in agreements for op, _, why in each.not_replayable
+    )
     left_rows = [(op, str(count), why) for (op, why), count in sorted(left.items())]
     yield from section("not replayable", ("op", "distinct calls", "why"), left_rows)
     if exit_code(agreements) == UNDECIDED:
@@ -68,11 +94,19 @@ def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
                 "ops": sorted({op for op, _ in each.replayed}),
                 "findings": [
                     {name: getattr(f, name) for name in FINDING}
-                    | {"arguments": shown(f.arguments), "kernels": f.kernels if f.verdict == REFUTED else ()}
+                    | {
+                        "arguments": shown(f.arguments),
+                        "kernels": f.kernels if f.verdict == REFUTED else (),
+                    }
                     for f in each.findings
                 ],
                 "not_replayable": [
-                    {"op": op, "arguments": shown(arguments or ()), "why": why, "count": count}
+                    {
+                        "op": op,
+                        "arguments": shown(arguments or ()),
+                        "why": why,
+                        "count": count,
+                    }
                     for (op, arguments, why), count in each.not_replayable.items()
                 ],
             }
@@ -96,11 +130,19 @@ def shown(arguments: Iterable[Argument]) -> str:
         if isinstance(each, RecordedTensor):
             texts.append(f"{each.dtype}{[*each.shape]} by {[*each.strides]}")
         else:
-            texts.append(f"[{shown(each)}]" if isinstance(each, tuple) else "-" if each is None else each)
+            texts.append(
+                f"[{shown(each)}]"
+                if isinstance(each, tuple)
+                else "-"
+                if each is None
+                else each
+            )
     return ", ".join(texts)
 
 
-def section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def section(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[str]:
     """A table with its title and number of rows; nothing without rows."""
     if rows:
         yield from ("", f"{title} ({len(rows)}):")

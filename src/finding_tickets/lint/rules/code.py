@@ -37,16 +37,24 @@ def citations(document: Document, context: Context) -> Iterator[Remark]:
         span = _span_of(place, path)
         if is_absolute(path):
             short = code.at_home(path)
-            hint = f"write {short}" if short else "write the path from the repository's root"
+            hint = (
+                f"write {short}"
+                if short
+                else "write the path from the repository's root"
+            )
             fix = [Splice(span.start, span.end, short.encode())] if short else []
-            yield Remark("absolute-path", span, f"{path} is an absolute path", hint, fix)
+            yield Remark(
+                "absolute-path", span, f"{path} is an absolute path", hint, fix
+            )
         file = _resolved(path, document, context) if is_here else None
         may_be_elsewhere = place in quoted or is_absolute(path) or _PATTERN.search(path)
         if is_here and file is None and not may_be_elsewhere:
             hint = "add a row **Code Repository** where the code lives elsewhere"
             if guess := code.files_like(path):
                 hint = f"{guess} {hint}"
-            yield Remark("missing-file", span, f"{path} does not exist in this repository", hint)
+            yield Remark(
+                "missing-file", span, f"{path} does not exist in this repository", hint
+            )
         last = max((each.last for each in place.lines), default=0)
         count = code.line_count(file) if file else None
         if count is not None and last > count:
@@ -65,7 +73,9 @@ def _span_of(place: Location, path: str) -> Span:
 
 def _is_about_this_code(document: Document, context: Context) -> bool:
     """Return True if the code is said to be in this repository, and was not changed by the fix."""
-    settled = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
+    settled = (
+        outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
+    )
     refs = document.remediation.variants if document.remediation else {}
     changed = settled or ("fix" in refs and "found" in refs and refs["found"].revision)
     return context.code.has_code and document.code_repository is None and not changed
@@ -77,5 +87,10 @@ def _resolved(path: str, document: Document, context: Context) -> str | None:
         return context.code.at_home(path)
     if context.code.exists(path):
         return path
-    cited = (each.file for each in document.locations if each.file and each.file != path)
-    return next((each for each in cited if names(path, each) and context.code.exists(each)), None)
+    cited = (
+        each.file for each in document.locations if each.file and each.file != path
+    )
+    return next(
+        (each for each in cited if names(path, each) and context.code.exists(each)),
+        None,
+    )

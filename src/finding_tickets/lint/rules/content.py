@@ -10,7 +10,14 @@ from finding_tickets.claims.language import suggest
 from finding_tickets.documents.source import Splice, plain
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.ticket import Review, Text, Ticket
-from finding_tickets.model.vocabulary import UNSETTLED, Level, Opinion, Words, squeeze, word_for
+from finding_tickets.model.vocabulary import (
+    UNSETTLED,
+    Level,
+    Opinion,
+    Words,
+    squeeze,
+    word_for,
+)
 from finding_tickets.register.disposition import status_of
 
 
@@ -25,10 +32,20 @@ def missing_parts(ticket: Ticket, context: Context) -> Iterator[Remark]:
     for name, field in (("Severity", ticket.severity), ("Status", ticket.status)):
         if field is None or not field.raw.strip():
             message = f"the ticket states no {name}"
-            yield Remark("missing-field", ticket.id.span, message, f"add a row **{name}**")
-    needed = {"Summary": ticket.summary, "Location": ticket.locations, "Verification": ticket.checklist}
+            yield Remark(
+                "missing-field", ticket.id.span, message, f"add a row **{name}**"
+            )
+    needed = {
+        "Summary": ticket.summary,
+        "Location": ticket.locations,
+        "Verification": ticket.checklist,
+    }
     for name in (name for name, content in needed.items() if not content):
-        found = (each for each in ticket.sections if each.title.casefold().startswith(name.casefold()))
+        found = (
+            each
+            for each in ticket.sections
+            if each.title.casefold().startswith(name.casefold())
+        )
         section = next(found, None)
         if section:
             message = f"nothing can be read from the section {name}"
@@ -36,7 +53,12 @@ def missing_parts(ticket: Ticket, context: Context) -> Iterator[Remark]:
         elif ticket.title.raw:
             # Without any heading, the title is missing, which is said already.
             message = f"the ticket has no {name}"
-            yield Remark("missing-section", ticket.title.span, message, f"add a section ## {name}")
+            yield Remark(
+                "missing-section",
+                ticket.title.span,
+                message,
+                f"add a section ## {name}",
+            )
 
 
 @check(Rule("file-name", Level.WARNING), of=Ticket)
@@ -46,7 +68,9 @@ def file_name(ticket: Ticket, context: Context) -> Iterator[Remark]:
     stem, own = path.stem.casefold(), name.casefold()
     if stem != own and not stem.startswith((f"{own}-", f"{own}_")):
         message = f"{name} stands in {path.name}"
-        yield Remark("file-name", ticket.id.span, message, f"rename the file to {name}.md")
+        yield Remark(
+            "file-name", ticket.id.span, message, f"rename the file to {name}.md"
+        )
 
 
 @check(
@@ -61,8 +85,14 @@ def unknown_words(ticket: Ticket, context: Context) -> Iterator[Remark]:
     stated: list[tuple[str, Words, str, Text]] = []
     if ticket.agent:
         stated.append(("agent", words.agents, ticket.agent.value, ticket.agent))
-    stated += (("domain", words.domains, domain.value, domain) for domain in ticket.domains)
-    stated += (("category", words.categories, each.name, each) for each in ticket.categories if each.ticked)
+    stated += (
+        ("domain", words.domains, domain.value, domain) for domain in ticket.domains
+    )
+    stated += (
+        ("category", words.categories, each.name, each)
+        for each in ticket.categories
+        if each.ticked
+    )
     for what, known, word, place in stated:
         if known and word_for(word, known) is None:
             message = f"{word!r} is no {what} of this register"
@@ -78,8 +108,14 @@ def spelling(ticket: Ticket, context: Context) -> Iterator[Remark]:
             continue
         written = plain(field.raw)
         # A synonym is another word: only letters and signs may differ.
-        if written != field.value and squeeze(written) == squeeze(field.value) and written in field.raw:
-            start = field.span.start + len(field.raw[: field.raw.index(written)].encode())
+        if (
+            written != field.value
+            and squeeze(written) == squeeze(field.value)
+            and written in field.raw
+        ):
+            start = field.span.start + len(
+                field.raw[: field.raw.index(written)].encode()
+            )
             fix = Splice(start, start + len(written.encode()), field.value.encode())
             message = f"{written} is a spelling of {field.value}"
             yield Remark("spelling", field.span, message, fix=[fix])
@@ -90,20 +126,39 @@ def dates(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Find dates in another form; a time after the day is fine."""
     for field in (ticket.created, ticket.updated):
         try:
-            date.fromisoformat(field.value[: len("2025-06-01")] if field else "2025-06-01")
+            date.fromisoformat(
+                field.value[: len("2025-06-01")] if field else "2025-06-01"
+            )
         except ValueError:
             if field:
-                yield Remark("date-form", field.span, f"{field.value!r} is no date", "write YYYY-MM-DD")
+                yield Remark(
+                    "date-form",
+                    field.span,
+                    f"{field.value!r} is no date",
+                    "write YYYY-MM-DD",
+                )
 
 
-@check(Rule("unanswered-objection", Level.NOTE), Rule("contrary-reviews", Level.NOTE), of=Ticket)
+@check(
+    Rule("unanswered-objection", Level.NOTE),
+    Rule("contrary-reviews", Level.NOTE),
+    of=Ticket,
+)
 def reviews(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Open tickets with objections and no endorsement, and reviewers of two opinions."""
-    objections = [review for review in ticket.reviews if review.opinion is Opinion.OBJECT]
-    agreed = any(review.opinion in {Opinion.ENDORSE, Opinion.REFINE} for review in ticket.reviews)
+    objections = [
+        review for review in ticket.reviews if review.opinion is Opinion.OBJECT
+    ]
+    agreed = any(
+        review.opinion in {Opinion.ENDORSE, Opinion.REFINE} for review in ticket.reviews
+    )
     if status_of(ticket) in UNSETTLED and objections and not agreed:
-        who = ", ".join(each.reviewer.value if each.reviewer else "somebody" for each in objections)
-        message = f"the ticket is open, but every reviewer who takes a side objects: {who}"
+        who = ", ".join(
+            each.reviewer.value if each.reviewer else "somebody" for each in objections
+        )
+        message = (
+            f"the ticket is open, but every reviewer who takes a side objects: {who}"
+        )
         yield Remark("unanswered-objection", objections[0].verdict.span, message)
     first: dict[str, Review] = {}
     for review in ticket.reviews:

@@ -13,7 +13,13 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.ticket import Claim, Ticket, VariantRef
-from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, UNSETTLED, Level, squeeze
+from finding_tickets.model.vocabulary import (
+    ELSEWHERE,
+    SAME_RESULT,
+    UNSETTLED,
+    Level,
+    squeeze,
+)
 from finding_tickets.register.disposition import status_of
 
 
@@ -34,16 +40,28 @@ def claims(document: Document, context: Context) -> Iterator[Remark]:
         for error in _errors(claim):
             message = f"claim {claim.id}: {error.message}"
             yield Remark("claim-syntax", claim.line, message, error.hint)
-        if claim.id == ELSEWHERE or (block.run and claim.variant == "fix" and "fix" not in block.variants):
+        if claim.id == ELSEWHERE or (
+            block.run and claim.variant == "fix" and "fix" not in block.variants
+        ):
             # Of what is run, what the fix is to cost is claimed before there is one.
             continue
         if claim.metric not in CLAIMABLE:
             hint = REMOVED_METRICS.get(claim.metric) or suggest(claim.metric, CLAIMABLE)
-            yield Remark("unknown-metric", claim.line, f"there is no metric {claim.metric}", hint)
-        for name in (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,):
+            yield Remark(
+                "unknown-metric", claim.line, f"there is no metric {claim.metric}", hint
+            )
+        for name in (
+            (claim.variant, claim.value)
+            if claim.metric == SAME_RESULT
+            else (claim.variant,)
+        ):
             # Variants may be named in the block or lie in the folder that is called after the ticket.
             usual = f"{folder}/{name}.py"
-            if is_understood and name not in block.variants and not context.code.exists(usual):
+            if (
+                is_understood
+                and name not in block.variants
+                and not context.code.exists(usual)
+            ):
                 close = get_close_matches(name, block.variants, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"write {usual}"
                 message = f"claim {claim.id}: there is no variant {name}"
@@ -73,17 +91,26 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
     known = sorted(block.claim_names)
     # What the fix will be claimed to cost may be named before there is a fix.
     if not {*block.variants, *(claim.variant for claim in block.claims)} & {"fix"}:
-        known += [f"fix.{metric}" for metric in {SAME_RESULT, *(claim.metric for claim in block.claims)}]
+        known += [
+            f"fix.{metric}"
+            for metric in {SAME_RESULT, *(claim.metric for claim in block.claims)}
+        ]
     items = {squeeze(item.text) for item in document.checklist}
     for answer in block.checklist:
         for name in answer.claims:
             if name not in known:
                 message = f"no claim is called {name}"
-                yield Remark("unknown-claim", answer.line, message, suggest(name, known))
+                yield Remark(
+                    "unknown-claim", answer.line, message, suggest(name, known)
+                )
         if squeeze(answer.item) not in items:
-            yield Remark("unknown-item", answer.line, f"the checklist has no item: {answer.item}")
+            yield Remark(
+                "unknown-item", answer.line, f"the checklist has no item: {answer.item}"
+            )
     if context.understood(document):
-        hint = "add it under checklist: in the Remediation section, with claims: or why:"
+        hint = (
+            "add it under checklist: in the Remediation section, with claims: or why:"
+        )
         for item in document.checklist:
             if block.answer_to(item.text) is None:
                 message = f"the checklist item has no answer: {item.text}"
@@ -94,7 +121,12 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
 def places(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Claims about the whole of what runs, and a statement that an earlier open ticket is about."""
     block = ticket.remediation
-    if block and block.run and not block.place and any(each.metric in OF_STATEMENTS for each in block.claims):
+    if (
+        block
+        and block.run
+        and not block.place
+        and any(each.metric in OF_STATEMENTS for each in block.claims)
+    ):
         message = "the claims are about the whole run, not about a statement"
         hint = "add place, and claim what that statement costs: docs/tickets.md"
         yield Remark("whole-run", block.run.line, message, hint)
@@ -102,7 +134,12 @@ def places(ticket: Ticket, context: Context) -> Iterator[Remark]:
         first = context.places[block.place.key].id
         if first != ticket.id.value:
             hint = f"tickets close {ticket.id.value} --as duplicate --of {first}"
-            yield Remark("same-place", block.place.line, f"{first} is about this statement, too", hint)
+            yield Remark(
+                "same-place",
+                block.place.line,
+                f"{first} is about this statement, too",
+                hint,
+            )
 
 
 @check(
@@ -120,9 +157,14 @@ def code(document: Document, context: Context) -> Iterator[Remark]:
     if block.claims and not verifier and not block.run and context.understood(document):
         verifier = verifier_path(document.id.value)
     if not context.code.inside(verifier):
-        yield Remark("outside-repository", line, f"verifier {verifier} leaves the repository")
+        yield Remark(
+            "outside-repository", line, f"verifier {verifier} leaves the repository"
+        )
     elif not context.code.exists(verifier):
-        hint = context.code.files_like(verifier) or "tickets new --with-verifier writes one"
+        hint = (
+            context.code.files_like(verifier)
+            or "tickets new --with-verifier writes one"
+        )
         yield Remark("missing-verifier", line, f"there is no verifier {verifier}", hint)
     run = block.run.target.partition(":")[0] if block.run else ""
     for name, variant in block.variants.items():
@@ -136,17 +178,26 @@ def code(document: Document, context: Context) -> Iterator[Remark]:
             yield from _variant(name, file, variant, context)
 
 
-def _variant(name: str, file: str, variant: VariantRef, context: Context) -> Iterator[Remark]:
+def _variant(
+    name: str, file: str, variant: VariantRef, context: Context
+) -> Iterator[Remark]:
     """Find what is wrong with a variant in a file of the work tree."""
     if not context.code.exists(file):
         hint = context.code.files_like(file)
-        yield Remark("missing-variant", variant.line, f"variant {name}: there is no file {file}", hint)
+        yield Remark(
+            "missing-variant",
+            variant.line,
+            f"variant {name}: there is no file {file}",
+            hint,
+        )
         return
     # A method is found in its class, which may inherit it.
     names = _names_in(context.root / file)
     if variant.function and variant.function.partition(".")[0] not in names:
         message = f"variant {name}: {file} defines no {variant.function}"
-        yield Remark("missing-variant", variant.line, message, suggest(variant.function, names))
+        yield Remark(
+            "missing-variant", variant.line, message, suggest(variant.function, names)
+        )
 
 
 def _names_in(path: Path) -> list[str]:
@@ -155,4 +206,8 @@ def _names_in(path: Path) -> list[str]:
         table = symtable(path.read_text(encoding="utf-8"), path.name, "exec")
     except (OSError, SyntaxError, ValueError, RecursionError):
         return []
-    return [each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()]
+    return [
+        each.get_name()
+        for each in table.get_symbols()
+        if each.is_assigned() or each.is_imported()
+    ]

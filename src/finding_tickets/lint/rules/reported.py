@@ -9,7 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from finding_tickets.documents.source import MarkdownTable, Source, Splice, TableRow, parse, walk
+from finding_tickets.documents.source import (
+    MarkdownTable,
+    Source,
+    Splice,
+    TableRow,
+    parse,
+    walk,
+)
 from finding_tickets.lint.rules.rule import RULES, Rule
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Vocabulary
@@ -53,7 +60,11 @@ WARNINGS = """
     related-id review-form review-reviewer requirement-status resolution-outcome commits
 """
 NOTES = "linked-folder not-a-document"
-for level, names in ((Level.ERROR, ERRORS), (Level.WARNING, WARNINGS), (Level.NOTE, NOTES)):
+for level, names in (
+    (Level.ERROR, ERRORS),
+    (Level.WARNING, WARNINGS),
+    (Level.NOTE, NOTES),
+):
     for name in names.split():
         RULES[name] = Rule(name, level, bad_data=level is Level.ERROR, is_reported=True)
 RULES["table-cells"] = replace(RULES["table-cells"], fixable=True, fix=_escape_pipes)

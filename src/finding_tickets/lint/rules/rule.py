@@ -43,10 +43,16 @@ class Rule:
 
     id: str  # what people write to name the rule
     level: Level  # how much a breach matters; only errors fail the gate
-    bad_data: bool = False  # whether a breach makes the register unreadable rather than merely wrong
+    bad_data: bool = (
+        False  # whether a breach makes the register unreadable rather than merely wrong
+    )
     fixable: bool = False  # whether some breaches can be fixed without judgement
-    check: Check | None = None  # yields a remark for every breach; None where the reader reports them
-    fix: Fix | None = None  # for a breach that the reader reports: the edits that fix it
+    check: Check | None = (
+        None  # yields a remark for every breach; None where the reader reports them
+    )
+    fix: Fix | None = (
+        None  # for a breach that the reader reports: the edits that fix it
+    )
     is_reported: bool = False  # whether the reader reports breaches
     of: type = object  # the kind of documents that are checked
 
@@ -72,7 +78,10 @@ class Context:
         self.root = register.root
         self.vocabulary = register.config.vocabulary
         self.code = WorkTree(register.root)
-        self._register, self._verdicts = register, Verdicts(register.root, register.config.evidence)
+        self._register, self._verdicts = (
+            register,
+            Verdicts(register.root, register.config.evidence),
+        )
         self._by_id: dict[str, list[Document]] = defaultdict(list)
         self._by_file: dict[str, list[Problem]] = defaultdict(list)
         for document in register.documents:
@@ -83,7 +92,9 @@ class Context:
     def source(self, path: str) -> Source:
         """Return a file of the register as it is now; empty where it is gone."""
         file = self.root / path
-        return Source(path, file.read_bytes() if file.is_file() else b"", self.vocabulary)
+        return Source(
+            path, file.read_bytes() if file.is_file() else b"", self.vocabulary
+        )
 
     def named(self, document_id: str) -> Sequence[Document]:
         """Return the documents with this ID in any case; more than one is a mistake."""
@@ -99,11 +110,18 @@ class Context:
 
     def reported(self, document: Document) -> Sequence[Problem]:
         """Return the problems that reading the document and its remediation reported."""
-        return [problem for file in sorted(files_of(document)) for problem in self._by_file.get(file, ())]
+        return [
+            problem
+            for file in sorted(files_of(document))
+            for problem in self._by_file.get(file, ())
+        ]
 
     def understood(self, document: Document) -> bool:
         """Return True if all of the Remediation block was; else what seems missing may stand in the rest."""
-        return not any(problem.rule.startswith(REMEDIATION_RULES) for problem in self.reported(document))
+        return not any(
+            problem.rule.startswith(REMEDIATION_RULES)
+            for problem in self.reported(document)
+        )
 
     def verdict(self, document: Document) -> str | None:
         """Return the verdict that was recorded for a document, fresh or not; None without evidence."""
@@ -118,7 +136,9 @@ class Context:
         for document in self._register.documents:
             if isinstance(document, Ticket):
                 own = document.id.value.casefold()
-                pairs |= {(own, relation.id.casefold()) for relation in document.related}
+                pairs |= {
+                    (own, relation.id.casefold()) for relation in document.related
+                }
         return pairs
 
     @property

@@ -9,8 +9,19 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.worktree import LEAST_LIKENESS
 from finding_tickets.model.ticket import Span, Ticket
-from finding_tickets.model.vocabulary import UNSETTLED, Level, Outcome, Relationship, Status, Verdict
-from finding_tickets.register.disposition import contradicted_folder, is_fixed, status_of
+from finding_tickets.model.vocabulary import (
+    UNSETTLED,
+    Level,
+    Outcome,
+    Relationship,
+    Status,
+    Verdict,
+)
+from finding_tickets.register.disposition import (
+    contradicted_folder,
+    is_fixed,
+    status_of,
+)
 from finding_tickets.register.entries import outcome_of
 
 FITTING = {
@@ -21,30 +32,61 @@ FITTING = {
 }
 
 
-@check(Rule("contradiction", Level.WARNING), Rule("done-but-open", Level.NOTE), of=Ticket)
+@check(
+    Rule("contradiction", Level.WARNING), Rule("done-but-open", Level.NOTE), of=Ticket
+)
 def contradictory_status(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Find statuses that fit neither the outcome that the ticket states nor its checklist."""
     status, outcome, items = status_of(ticket), outcome_of(ticket), ticket.checklist
     # An outcome that was recommended when the ticket was filed decides nothing.
-    proposed = ticket.resolution and ticket.resolution.proposed and "Resolution" not in ticket.metadata
-    if status and outcome and outcome not in FITTING.get(status, set()) and not proposed:
-        yield Remark("contradiction", _status(ticket), f"the status is {status}, the resolution {outcome}")
+    proposed = (
+        ticket.resolution
+        and ticket.resolution.proposed
+        and "Resolution" not in ticket.metadata
+    )
+    if (
+        status
+        and outcome
+        and outcome not in FITTING.get(status, set())
+        and not proposed
+    ):
+        yield Remark(
+            "contradiction",
+            _status(ticket),
+            f"the status is {status}, the resolution {outcome}",
+        )
     if status in UNSETTLED and items and all(item.done for item in items):
         message = f"the status is {status}, and every item is ticked"
         yield Remark("done-but-open", _status(ticket), message)
 
 
-@check(Rule("closed-without-outcome", Level.WARNING), Rule("duplicate-of-nothing", Level.WARNING), of=Ticket)
+@check(
+    Rule("closed-without-outcome", Level.WARNING),
+    Rule("duplicate-of-nothing", Level.WARNING),
+    of=Ticket,
+)
 def incomplete_closing(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Find closed tickets that do not say how they ended, or which ticket they repeat."""
-    status, outcome, resolution = status_of(ticket), outcome_of(ticket), ticket.resolution
+    status, outcome, resolution = (
+        status_of(ticket),
+        outcome_of(ticket),
+        ticket.resolution,
+    )
     if status is Status.CLOSED and not (outcome or resolution):
-        hint = "add a section ## Resolution with **Status:** and one of " + ", ".join(Outcome)
+        hint = "add a section ## Resolution with **Status:** and one of " + ", ".join(
+            Outcome
+        )
         message = "the ticket is closed, but does not say how it ended"
         yield Remark("closed-without-outcome", _status(ticket), message, hint)
     named = any(each.relationship is Relationship.DUPLICATE for each in ticket.related)
-    if outcome is Outcome.DUPLICATE and not named and not (resolution and resolution.duplicate_of):
-        message = "closed as a duplicate, but the ticket that it duplicates is not named"
+    if (
+        outcome is Outcome.DUPLICATE
+        and not named
+        and not (resolution and resolution.duplicate_of)
+    ):
+        message = (
+            "closed as a duplicate, but the ticket that it duplicates is not named"
+        )
         hint = "add it to the related findings as duplicate"
         yield Remark("duplicate-of-nothing", _status(ticket), message, hint)
 
@@ -89,12 +131,18 @@ def severity_changed(ticket: Ticket, context: Context) -> Iterator[Remark]:
 @check(Rule("missing-remediation", Level.NOTE), of=Ticket)
 def missing_remediation(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Find open tickets without a Remediation section; one that is not understood was reported."""
-    if status_of(ticket) not in UNSETTLED or ticket.remediation or not context.understood(ticket):
+    if (
+        status_of(ticket) not in UNSETTLED
+        or ticket.remediation
+        or not context.understood(ticket)
+    ):
         return
     hint = "tickets new --with-verifier writes a ticket that has one"
     for section in ticket.sections:
         # A misspelt Remediation; Verification is not.
-        if get_close_matches(section.title.casefold(), ["remediation"], cutoff=LEAST_LIKENESS):
+        if get_close_matches(
+            section.title.casefold(), ["remediation"], cutoff=LEAST_LIKENESS
+        ):
             hint = f"did you mean line {section.heading.line}: {section.title}?"
             break
     message = "an open ticket without a section ## Remediation"

@@ -88,7 +88,11 @@ class Isolation:
     """
 
     def __init__(
-        self, preload: Sequence[str] = PRELOADED, workers: int | None = None, *, at_once: bool = True
+        self,
+        preload: Sequence[str] = PRELOADED,
+        workers: int | None = None,
+        *,
+        at_once: bool = True,
     ) -> None:
         most = str(workers or len(os.sched_getaffinity(0)))
         # Without the current folder among those of modules: it may have one that the server loads.
@@ -128,7 +132,10 @@ class Isolation:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """End the server and whatever it still runs, also while it is still loading."""
         self._end()
@@ -155,10 +162,15 @@ class Isolation:
                 if not running:
                     # It did not even start.
                     while tasks:
-                        yield tasks.popitem()[0], TaskOutcome(reason=str(error), never_ran=True)
+                        yield (
+                            tasks.popitem()[0],
+                            TaskOutcome(reason=str(error), never_ran=True),
+                        )
                     return
                 # Code of a ticket runs as the same user as the server, and can kill it by mistake.
-                suspects = {name: tasks.pop(name) for name in list(tasks) if name in running}
+                suspects = {
+                    name: tasks.pop(name) for name in list(tasks) if name in running
+                }
                 running.clear()
                 for name, task in suspects.items():
                     if len(suspects) > 1:
@@ -166,7 +178,9 @@ class Isolation:
                     else:
                         yield name, TaskOutcome(reason=SERVER_KILLED, never_ran=True)
 
-    def _run_on_server(self, tasks: Mapping[K, Task], running: set[K]) -> Iterator[tuple[K, TaskOutcome]]:
+    def _run_on_server(
+        self, tasks: Mapping[K, Task], running: set[K]
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Run tasks on this server, and add each that begins to ``running``.
 
         Raises:
@@ -177,13 +191,20 @@ class Isolation:
         names: dict[str, K] = {}
         sent = set[K]()
         while tasks:
-            for name in [name for name in tasks if name not in sent] if len(names) < len(tasks) else ():
+            for name in (
+                [name for name in tasks if name not in sent]
+                if len(names) < len(tasks)
+                else ()
+            ):
                 # The server knows the task by its folder, which the worker will make; its name tells nothing.
                 own = f"{folder}/{secrets.token_hex(8)}"
                 names[own] = name
                 sent.add(name)
                 # Where its results are moved to would tell where those of others are.
-                self._unsent += b64encode(pickle.dumps((own, replace(tasks[name], kept="")))) + b"\n"
+                self._unsent += (
+                    b64encode(pickle.dumps((own, replace(tasks[name], kept=""))))
+                    + b"\n"
+                )
             event = json.loads(self._read_line(server) or "{}")
             if "folder" not in event:
                 raise ServerEndedError(
@@ -209,7 +230,10 @@ class Isolation:
 
         Code of a ticket, or another process, may have stopped it.
         """
-        stdin, stdout = cast("IO[bytes]", server.stdin).fileno(), cast("IO[bytes]", server.stdout).fileno()
+        stdin, stdout = (
+            cast("IO[bytes]", server.stdin).fileno(),
+            cast("IO[bytes]", server.stdout).fileno(),
+        )
         patience = PATIENCE_SECONDS if self._at_work else LOADING_SECONDS
         end = min(self._at_work.values(), default=time.monotonic()) + patience
         end = max(end, time.monotonic() + 1)
@@ -249,7 +273,12 @@ class Isolation:
         if found is None:
             why = "nothing can be measured: torch is not installed"
             raise UnreachableError(why, hint="pip install torch")
-        variables = {**os.environ, **ENVIRONMENT, FOLDER_VARIABLE: self._folder, MARK: self._mark}
+        variables = {
+            **os.environ,
+            **ENVIRONMENT,
+            FOLDER_VARIABLE: self._folder,
+            MARK: self._mark,
+        }
         self._unread = self._unsent = b""
         try:
             self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
@@ -263,13 +292,19 @@ class Isolation:
                 start_new_session=True,
             )
         except OSError as error:
-            raise UnreachableError(f"nothing can be measured: {self._command[0]}: {error.strerror}") from None
+            raise UnreachableError(
+                f"nothing can be measured: {self._command[0]}: {error.strerror}"
+            ) from None
         os.set_blocking(cast("IO[bytes]", self._server.stdin).fileno(), False)
         return self._server
 
     def _why_ended(self) -> str:
         """Return the last line that the server wrote before it ended."""
-        text = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace") if self._server else ""
+        text = (
+            cast("IO[bytes]", self._server.stderr).read().decode(errors="replace")
+            if self._server
+            else ""
+        )
         if self._folder:
             text += f"\n{read_log(Path(self._folder) / LOG)}"
         return text.strip().rpartition("\n")[2] or "it said nothing"
@@ -307,7 +342,10 @@ def _move_files(source: Path, target: Path) -> None:
     if not source.is_symlink() and source.is_dir():
         for file in os.scandir(source):
             with suppress(OSError):
-                if file.is_file(follow_symlinks=False) and file.stat(follow_symlinks=False).st_nlink == 1:
+                if (
+                    file.is_file(follow_symlinks=False)
+                    and file.stat(follow_symlinks=False).st_nlink == 1
+                ):
                     Path(file.path).rename(target / file.name)
 
 

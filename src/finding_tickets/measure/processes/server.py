@@ -117,7 +117,10 @@ def main(most: int, preload: Sequence[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         # The caller may be gone and read neither the folder nor this.
         with suppress(BrokenPipeError):
-            print(f"there is no folder for temporary files: {error.strerror}", file=sys.stderr)
+            print(
+                f"there is no folder for temporary files: {error.strerror}",
+                file=sys.stderr,
+            )
         return
     os.dup2(log, 2)
     # What torch's compiler keeps is removed with the rest.
@@ -134,7 +137,10 @@ def main(most: int, preload: Sequence[str]) -> None:
         gc.enable()
         ForkServer(most).serve()
     except Exception as error:
-        is_full = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+        is_full = isinstance(error, OSError) and error.errno in {
+            errno.ENOSPC,
+            errno.EDQUOT,
+        }
         _tell(failure=NO_ROOM if is_full else format_exception_only(error)[-1].strip())
     finally:
         _kill_children()
@@ -204,7 +210,9 @@ class ForkServer:
                         continue
                     folder, task = pickle.loads(b64decode(line))  # noqa: S301 - the caller's, whom nobody else can reach
                     # What ends a ticket comes before what begins another one.
-                    (self._waiting.appendleft if task.first else self._waiting.append)((folder, task))
+                    (self._waiting.appendleft if task.first else self._waiting.append)(
+                        (folder, task)
+                    )
             self._end_tasks()
             while self._waiting and self._has_room_for(self._waiting[0][1]):
                 self._start_task(*self._waiting.popleft())
@@ -226,7 +234,9 @@ class ForkServer:
             gc.freeze()
         server = os.getpid()
         if worker := os.fork():
-            self._running[worker] = RunningTask(task, folder, time.monotonic() + task.timeout)
+            self._running[worker] = RunningTask(
+                task, folder, time.monotonic() + task.timeout
+            )
             _tell(folder=folder, started=True)
             return
         try:
@@ -308,7 +318,9 @@ def _why_it_ended(status: int | None, task: Task, folder: Path) -> str:
     if code >= 0:
         # Reading something other than a file, such as a pipe, might never end.
         has_result = not code and (folder / RESULT).is_file()
-        return "" if has_result else f"ended with exit code {code} before it had a result"
+        return (
+            "" if has_result else f"ended with exit code {code} before it had a result"
+        )
     try:
         name = signal.Signals(-code).name
     except ValueError:  # most of those for real time have no name
@@ -327,7 +339,9 @@ def _why_it_ended(status: int | None, task: Task, folder: Path) -> str:
 def read_log(log: Path) -> str:
     """Return the text of a log; empty if a ticket's code removed it, or put a pipe there."""
     try:
-        return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+        return (
+            log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+        )
     except OSError:
         return ""
 
@@ -423,7 +437,9 @@ def _limit_resources(memory: int) -> None:
     """Allow no core dumps, no huge files, and ``memory`` bytes more than are in use now."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    largest = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)
+    largest = (
+        LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)
+    )
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     # Limit private writable memory: a limit on address space breaks OpenMP. Not every system reports it.
     with suppress(OSError):

@@ -57,7 +57,9 @@ def note_used_files(notes: Path, folders: Mapping[str, str]) -> None:
     note = _Hook(str(notes), folders).note
     notes.write_text(f"{time.time_ns()}\n", encoding="ascii")
     # Events come by the ten thousand: of a function, Python asks for less than of a method.
-    sys.addaudithook(lambda event, arguments: event in PATH_AT and note(event, arguments))
+    sys.addaudithook(
+        lambda event, arguments: event in PATH_AT and note(event, arguments)
+    )
 
 
 def read_used_files(notes: Path) -> UsedFiles:
@@ -72,7 +74,13 @@ def read_used_files(notes: Path) -> UsedFiles:
     for line in lines[:MOST_FILES]:
         with suppress(ValueError, RecursionError):
             match json.loads(line):
-                case [str(path), bool(is_written), int(size), int(modified), int(changed)]:
+                case [
+                    str(path),
+                    bool(is_written),
+                    int(size),
+                    int(modified),
+                    int(changed),
+                ]:
                     found[UsedFile(path, is_written, size, modified, changed)] = None
     return UsedFiles(begin, tuple(found))
 
@@ -124,7 +132,11 @@ class _Hook:
         else:
             if not stat.S_ISREG(state.st_mode):
                 return
-            size, modified, changed = state.st_size, state.st_mtime_ns, state.st_ctime_ns
+            size, modified, changed = (
+                state.st_size,
+                state.st_mtime_ns,
+                state.st_ctime_ns,
+            )
         self._seen.add((path, is_written))
         prefix = next(each for each in self._prefixes if path.startswith(each))
         shown = os.path.join(self._folders[prefix], path[len(prefix) :])

@@ -83,7 +83,9 @@ VOCABULARY = {
     "agent": "known_agents",
     "reviewed-by": "known_agents",
 }
-RANKS: Mapping[str, int] = {word: rank for rank, word in enumerate((*Severity, *Status, *Verdict))}
+RANKS: Mapping[str, int] = {
+    word: rank for rank, word in enumerate((*Severity, *Status, *Verdict))
+}
 GONE = {
     "or": "OR is gone: write several values with commas, as in status:open,investigating, or ask twice",
     "and": "all conditions of a query must hold: leave it out",
@@ -96,7 +98,9 @@ _TERM = re.compile(
     rf'\s*(?P<minus>[-{MINUS}](?=[^\s-]))?(?P<key>[A-Za-z][A-Za-z_-]*:)?(?P<rest>(?:{_QUOTED}|[^\s"])*)',
     re.DOTALL,
 )
-_VALUE = re.compile(rf'(?P<sign>>=|<=|[<>=])?(?P<text>(?:{_QUOTED}|[^",])*)(?:,|\Z)', re.DOTALL)
+_VALUE = re.compile(
+    rf'(?P<sign>>=|<=|[<>=])?(?P<text>(?:{_QUOTED}|[^",])*)(?:,|\Z)', re.DOTALL
+)
 _IN_QUOTES = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NOISE = re.compile(r"[^\w*?=\[\]]+|_")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -104,13 +108,17 @@ _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 _AGE = re.compile(r"(?P<number>\d{1,3})(?P<unit>[dwmy])", re.IGNORECASE)
 # What people write who know another tool's queries; it is named with the right form, and not searched for.
-_COMPARISON = re.compile(r"(?P<key>[a-z][a-z_-]*)(?P<sign>!=|==?|[<>]=?)(?P<value>.*)", re.IGNORECASE)
+_COMPARISON = re.compile(
+    r"(?P<key>[a-z][a-z_-]*)(?P<sign>!=|==?|[<>]=?)(?P<value>.*)", re.IGNORECASE
+)
 
 
 class QueryError(UsageError):
     """A query that cannot be understood; ``position`` counts its characters from 0."""
 
-    def __init__(self, message: str, query: str, position: int, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, query: str, position: int, hint: str | None = None
+    ) -> None:
         super().__init__(f"{message} at column {position + 1} of {query!r}", hint=hint)
         self.position = position
 
@@ -136,7 +144,9 @@ class Query:
         state what they are sorted by come last either way.
         """
         # What takes reading a file is asked last.
-        conditions = [holds for _, holds in sorted(self.conditions, key=lambda each: each[0])]
+        conditions = [
+            holds for _, holds in sorted(self.conditions, key=lambda each: each[0])
+        ]
         chosen = []
         for row in rows:
             if self.ids and row.id.casefold() not in self.ids:
@@ -166,7 +176,9 @@ def parse(text: str, register: Register) -> Query:
         QueryError: It cannot be read, or has a key or a value that does not exist.
     """
     if len(text) > LONGEST_QUERY:
-        raise QueryError(f"more than {LONGEST_QUERY} characters", f"{text[:40]}...", LONGEST_QUERY)
+        raise QueryError(
+            f"more than {LONGEST_QUERY} characters", f"{text[:40]}...", LONGEST_QUERY
+        )
     query, at = Query(register), 0
     while (term := _TERM.match(text, at)) and term[0].strip():
         at, start = term.end(), term.end() - len(term[0].lstrip())
@@ -190,9 +202,13 @@ def parse(text: str, register: Register) -> Query:
             if not wanted:
                 raise QueryError("nothing to search for", text, start)
             cost, holds = 2, partial(_has_text, register, wanted)
-        query.conditions.append((cost, partial(_fails, holds) if term["minus"] else holds))
+        query.conditions.append(
+            (cost, partial(_fails, holds) if term["minus"] else holds)
+        )
     if text[at:].strip():
-        raise QueryError("a quotation mark without its partner", text, text.find('"', at))
+        raise QueryError(
+            "a quotation mark without its partner", text, text.find('"', at)
+        )
     return query
 
 
@@ -207,7 +223,13 @@ def _has_text(register: Register, wanted: str, row: Entry) -> bool:
 def _refuse(word: str, text: str, position: int) -> None:
     """Raise for a word that no query has any more, or that is a condition in another tool's form."""
     is_group = word.startswith(("(", ")")) or (word.endswith(")") and "(" not in word)
-    gone = GONE.get("(" if is_group else word.lower() if word in {word.lower(), word.upper()} else "")
+    gone = GONE.get(
+        "("
+        if is_group
+        else word.lower()
+        if word in {word.lower(), word.upper()}
+        else ""
+    )
     if gone:
         raise QueryError(f"{word!r} is no part of a query", text, position, gone)
     compared = _COMPARISON.fullmatch(word)
@@ -228,17 +250,23 @@ def _sorting(text: str, term: re.Match[str]) -> list[tuple[str, bool]]:
         name = part.removeprefix("-")
         if name not in SORTS:
             hint = close_words(name, SORTS)
-            raise QueryError(f"nothing is sorted by {name!r}", text, term.start("rest"), hint)
+            raise QueryError(
+                f"nothing is sorted by {name!r}", text, term.start("rest"), hint
+            )
         sorting.append((name, part.startswith("-")))
     return sorting
 
 
-def _condition(text: str, term: re.Match[str], register: Register) -> tuple[int, Callable[[Entry], bool]]:
+def _condition(
+    text: str, term: re.Match[str], register: Register
+) -> tuple[int, Callable[[Entry], bool]]:
     """Return what a condition of a query costs, and whether it holds for a row."""
     name = term["key"][:-1].lower().replace("_", "-")
     if name not in KEYS:
         keys = [*KEYS, "sort"]
-        hint = close_words(name, keys, f"one of {', '.join(keys)}; quote what is not a key")
+        hint = close_words(
+            name, keys, f"one of {', '.join(keys)}; quote what is not a key"
+        )
         if name in SYNONYMS:
             hint = f"write {SYNONYMS[name]}:{term['rest'] or 'VALUE'}"
         raise QueryError(f"no such key as {name!r}", text, term.start("key"), hint)
@@ -262,32 +290,57 @@ def _holds(
         QueryError: The key does not take the value, or nothing has it.
     """
     if sign not in {"", "="} and name not in ORDERED:
-        raise QueryError(f"{name} has no order that {sign!r} could mean", text, position)
+        raise QueryError(
+            f"{name} has no order that {sign!r} could mean", text, position
+        )
     if name in {"has", "no"}:
         what = wanted.lower()
         if what not in FIELDS:
-            raise QueryError(f"no such field as {wanted!r}", text, position, close_words(wanted, FIELDS))
+            raise QueryError(
+                f"no such field as {wanted!r}",
+                text,
+                position,
+                close_words(wanted, FIELDS),
+            )
         return lambda row: bool(values_of(what, row, register)) is (name == "has")
     if name in NUMBERS | DATES:
-        passes = _number_test(sign, wanted) if name in NUMBERS else date_test(sign, wanted, register.today)
+        passes = (
+            _number_test(sign, wanted)
+            if name in NUMBERS
+            else date_test(sign, wanted, register.today)
+        )
         if passes is None:
-            what = "a number" if name in NUMBERS else "a date or an age such as 2025-01-31, 2025-01 or <2w"
+            what = (
+                "a number"
+                if name in NUMBERS
+                else "a date or an age such as 2025-01-31, 2025-01 or <2w"
+            )
             raise QueryError(f"{name} takes {what}, not {wanted!r}", text, position)
-        return lambda row: any(passes(value) for value in values_of(name, row, register))
+        return lambda row: any(
+            passes(value) for value in values_of(name, row, register)
+        )
     # Of ``drl=OBJECT`` the reviewer must be known; what was said is a matter of the rows.
     first = wanted.partition("=")[0] if name in DETAILED else wanted
     word = word_for(first, _words(name, register)) or first
     if sign not in {"", "="} and word in RANKS:
         # One severity is greater the worse it is, and the worst one ranks first.
-        return lambda row: row.severity is not None and COMPARE[sign](RANKS[word], RANKS[row.severity])
+        return lambda row: (
+            row.severity is not None and COMPARE[sign](RANKS[word], RANKS[row.severity])
+        )
     if name not in ANYTHING:
         known = dict.fromkeys(_words(name, register))
         for row in register.entries if name != "verdict" else ():
             for value in values_of(name, row, register):
                 known[value.partition("=")[0] if name in DETAILED else value] = None
         if not any(map(_matcher(name, word), known)):
-            hint = close_words(first, known, "quote it to search for it" if name == "id" else None)
-            what = f"no document has the ID {first!r}" if name == "id" else f"no such {name} as {first!r}"
+            hint = close_words(
+                first, known, "quote it to search for it" if name == "id" else None
+            )
+            what = (
+                f"no document has the ID {first!r}"
+                if name == "id"
+                else f"no such {name} as {first!r}"
+            )
             raise QueryError(what, text, position, hint)
     if name in DETAILED:
         word += wanted[len(first) :] or "=*"
@@ -374,7 +427,9 @@ def date_test(sign: str, value: str, today: date) -> Callable[[str], bool] | Non
         value = today.isoformat()
     elif age := _AGE.fullmatch(value):
         sign = OTHER_WAY[sign]
-        value = (today - timedelta(int(age["number"]) * DAYS[age["unit"].lower()])).isoformat()
+        value = (
+            today - timedelta(int(age["number"]) * DAYS[age["unit"].lower()])
+        ).isoformat()
     try:
         # The calendar decides whether there is such a month or day.
         date.fromisoformat(f"{value}-01-01"[: len("YYYY-MM-DD")])
@@ -384,7 +439,10 @@ def date_test(sign: str, value: str, today: date) -> Callable[[str], bool] | Non
         return None
     compare = COMPARE[sign]
     # As text: after a month is after its last day, and up to a month is up to that day.
-    return lambda text: (day := date_in(text)) is not None and compare(day.isoformat()[: len(value)], value)
+    return lambda text: (
+        (day := date_in(text)) is not None
+        and compare(day.isoformat()[: len(value)], value)
+    )
 
 
 def _number_test(sign: str, value: str) -> Callable[[int], bool] | None:
@@ -399,7 +457,9 @@ def _unquoted(word: str) -> str:
     return _IN_QUOTES.sub(lambda quoted: re.sub(r'\\(["\\])', r"\1", quoted[1]), word)
 
 
-def close_words(text: str, words: Iterable[str], otherwise: str | None = None) -> str | None:
+def close_words(
+    text: str, words: Iterable[str], otherwise: str | None = None
+) -> str | None:
     """Return the words that resemble ``text``, else ``otherwise``, else all words if they are few."""
     from difflib import get_close_matches
 
@@ -407,4 +467,6 @@ def close_words(text: str, words: Iterable[str], otherwise: str | None = None) -
     close = get_close_matches(text.casefold(), spelt, n=3, cutoff=0.75)
     if close:
         return f"did you mean {' or '.join(spelt[word] for word in close)}?"
-    return otherwise or (f"one of {', '.join(spelt.values())}" if 0 < len(spelt) <= 20 else None)
+    return otherwise or (
+        f"one of {', '.join(spelt.values())}" if 0 < len(spelt) <= 20 else None
+    )

@@ -20,7 +20,9 @@ _IN_PROPERTY = {**_IN_MESSAGE, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 def annotation(problem: Problem) -> str:
     """``::error file=...,line=...,col=...,title=RULE::message``."""
-    file, title = (printable(text).translate(_IN_PROPERTY) for text in (problem.file, problem.rule))
+    file, title = (
+        printable(text).translate(_IN_PROPERTY) for text in (problem.file, problem.rule)
+    )
     message = printable(problem.message)
     if len(message) > LONGEST_MESSAGE:
         message = message[: LONGEST_MESSAGE - 1] + "\u2026"
@@ -31,7 +33,9 @@ def annotation(problem: Problem) -> str:
 
 def summary(report: StatusReport, room: int) -> str:
     """Return counts and open work as Markdown of at most ``room`` bytes; rows without room are counted."""
-    made = printable(render("report_summary.md.j2", {"status": report.status}, report.templates))
+    made = printable(
+        render("report_summary.md.j2", {"status": report.status}, report.templates)
+    )
     lines = made.splitlines(keepends=True)
     left = len(lines)
     for line in lines:

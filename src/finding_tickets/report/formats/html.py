@@ -58,13 +58,19 @@ Resolve = Callable[[str], str | None]
 _LEVEL = 5
 _DEEPEST = 6
 _OPTIONS = (
-    pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS | pyromark.Options.ENABLE_STRIKETHROUGH
+    pyromark.Options.ENABLE_TABLES
+    | pyromark.Options.ENABLE_TASKLISTS
+    | pyromark.Options.ENABLE_STRIKETHROUGH
 )
 _PARSER = pyromark.Markdown(options=_OPTIONS)
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_FRONT_MATTER = re.compile(
+    r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE
+)
 _MAYBE_HTML = re.compile(r"<[a-z/!?]", re.IGNORECASE)
 # What cannot do anything but set text; comments are left to the sanitizer, which drops them.
-_PLAIN_HTML = re.compile(r"</?(?:br|kbd|sub|sup)\s*/?>|<!--.*-->\s*", re.IGNORECASE | re.DOTALL)
+_PLAIN_HTML = re.compile(
+    r"</?(?:br|kbd|sub|sup)\s*/?>|<!--.*-->\s*", re.IGNORECASE | re.DOTALL
+)
 _TITLE = re.compile(r"<h1>.*?</h1>\n?", re.DOTALL)
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align: (left|center|right)"')
@@ -81,24 +87,36 @@ _ALIGNMENTS = {"left", "center", "right"}
 SourceLine = tuple[str, int, str, str, Sequence[tuple[str, str]]]
 
 
-def trusted_html(text: str, *, below: int = 0, resolve: Resolve = lambda _: None) -> str:
+def trusted_html(
+    text: str, *, below: int = 0, resolve: Resolve = lambda _: None
+) -> str:
     """The HTML of a Markdown text, of tags that set text and of links alone.
 
     HTML within the text is shown as it is written. Images become links. The first heading of level 1, which
     is the document's title, is left out, and all others are ``below`` levels deeper.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    text = _FRONT_MATTER.sub(lambda found: f"{'`' * 9}yaml\n{found[1]}{'`' * 9}\n", text, count=1)
-    html = _TITLE.sub("", _PARSER.html(_escape_html(text)), count=1).replace("<hr />\n", "")
-    html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
+    text = _FRONT_MATTER.sub(
+        lambda found: f"{'`' * 9}yaml\n{found[1]}{'`' * 9}\n", text, count=1
+    )
+    html = _TITLE.sub("", _PARSER.html(_escape_html(text)), count=1).replace(
+        "<hr />\n", ""
+    )
+    html = _IMAGE.sub(
+        lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html
+    )
     html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
     html = _ALIGNED.sub(r'\1 class="\2"', _LANGUAGE.sub("<code>", html))
     html = _cleaner(resolve).clean(html)
     # From the deepest up, so that no heading is lowered twice.
     for level in range(_DEEPEST, 0, -1) if below else ():
         lower = min(level + below, _DEEPEST)
-        html = html.replace(f"<h{level}>", f"<h{lower}>").replace(f"</h{level}>", f"</h{lower}>")
-    return html.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
+        html = html.replace(f"<h{level}>", f"<h{lower}>").replace(
+            f"</h{level}>", f"</h{lower}>"
+        )
+    return html.replace("<table>", '<div class="wide"><table>').replace(
+        "</table>", "</table></div>"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -120,7 +138,9 @@ def _escape_html(text: str) -> str:
     data = text.encode(errors="replace")
     kept, at = [], 0
     for event, span in _PARSER.events_with_range(data.decode()):
-        if not isinstance(event, dict) or not (event.get("Start") == "HtmlBlock" or "InlineHtml" in event):
+        if not isinstance(event, dict) or not (
+            event.get("Start") == "HtmlBlock" or "InlineHtml" in event
+        ):
             continue
         start, end = span["start"], span["end"]
         # A tag within a piece that is escaped already is text.
@@ -143,11 +163,15 @@ class CodeDiff:
 
 def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
     """From the code as it was found to the fix, or to the next best variant; None without files of both."""
-    fix = next((name for name in (*NEXT_BEST, *places) if name in places and name != BEFORE), None)
+    fix = next(
+        (name for name in (*NEXT_BEST, *places) if name in places and name != BEFORE),
+        None,
+    )
     if BEFORE not in places or fix is None:
         return None
     before, after = (
-        read_lines(root, places[name].partition(":")[0], revision_of(places[name])) for name in (BEFORE, fix)
+        read_lines(root, places[name].partition(":")[0], revision_of(places[name]))
+        for name in (BEFORE, fix)
     )
     if not (before and after):
         return None
@@ -162,7 +186,9 @@ def read_lines(root: Path, file: str, revision: str) -> list[str]:
     with suppress(GitError, OSError, ValueError):
         if revision:
             # A revision must not be taken for an option.
-            data = ask_bytes(root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
+            data = ask_bytes(
+                root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}"
+            )
         else:
             path = (root / file).resolve()
             if path.is_relative_to(root.resolve()) and path.is_file():
@@ -188,7 +214,11 @@ class DocumentSection:
     def text(self) -> Markup | None:
         """The document's text as HTML; None if the file is missing."""
         try:
-            text = (self.page.report.facts.root / self.row.path).read_bytes().decode(errors="replace")
+            text = (
+                (self.page.report.facts.root / self.row.path)
+                .read_bytes()
+                .decode(errors="replace")
+            )
         except OSError:
             return None
         resolve = self.page.resolver(self.row.path)
@@ -218,10 +248,18 @@ class DocumentSection:
         variants = self.row.verification.variants if self.row.verification else {}
         sites = []
         for name, variant in variants.items():
-            waiting_first = sorted(variant.sites, key=lambda site: site.what not in WAITING)
-            lines = [(*place, laws) for place, laws in laws_by_line(waiting_first).items()]
-            waiting = [line for line in lines if any(what in WAITING for what, _ in line[-1])]
-            sites.append((name, waiting, [line for line in lines if line not in waiting]))
+            waiting_first = sorted(
+                variant.sites, key=lambda site: site.what not in WAITING
+            )
+            lines = [
+                (*place, laws) for place, laws in laws_by_line(waiting_first).items()
+            ]
+            waiting = [
+                line for line in lines if any(what in WAITING for what, _ in line[-1])
+            ]
+            sites.append(
+                (name, waiting, [line for line in lines if line not in waiting])
+            )
         return sites
 
     @property
@@ -233,13 +271,19 @@ class DocumentSection:
     def _places(self) -> dict[str, str]:
         """The place of each variant, ``module:function`` or ``module:function@REV``; empty if unclear."""
         with suppress(BadDataError):
-            return places_of(self.document, self.page.report.facts.root) if self.document else {}
+            return (
+                places_of(self.document, self.page.report.facts.root)
+                if self.document
+                else {}
+            )
         return {}
 
     @cached_property
     def document(self) -> Document | None:
         """All of it; looked for only where the index knows of a verifier or of evidence."""
-        known = self.row.verification or self.page.report.facts.has_verifier(self.row.stated)
+        known = self.row.verification or self.page.report.facts.has_verifier(
+            self.row.stated
+        )
         return self.page.report.facts.document(self.row.stated) if known else None
 
 
@@ -298,10 +342,13 @@ def write_report(report: StatusReport) -> Iterator[str]:
         text = source(name, report.templates)
         # Either would end the element that the text stands in.
         if end in text.lower() or "<!--" in text:
-            raise BadDataError(f"template {name}: neither {end}> nor <!-- may be part of it")
+            raise BadDataError(
+                f"template {name}: neither {end}> nor <!-- may be part of it"
+            )
         texts.append(text)
     style_hash, script_hash = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in texts
     )
     context = {
         "report": report,
@@ -336,4 +383,6 @@ def laws_of(row: ReportRow) -> list[tuple[str, str, str]]:
 
 def pack(text: str) -> str:
     """A text as the page's script unpacks it: zlib's format in base 64."""
-    return base64.b64encode(zlib.compress(text.encode(errors="replace"), _LEVEL)).decode()
+    return base64.b64encode(
+        zlib.compress(text.encode(errors="replace"), _LEVEL)
+    ).decode()

@@ -58,9 +58,12 @@ def _status_item(status: RegisterStatus) -> Item:
             for each in status.refuted
         ],
         "disagreements": [
-            {"one": pair.one.id, "other": pair.other.id, "about": pair.about} for pair in status.disagreements
+            {"one": pair.one.id, "other": pair.other.id, "about": pair.about}
+            for pair in status.disagreements
         ],
-        "open_work": [{"id": work.row.id, "step": work.step} for work in status.open_work],
+        "open_work": [
+            {"id": work.row.id, "step": work.step} for work in status.open_work
+        ],
     }
 
 
@@ -73,22 +76,33 @@ def _row_item(row: ReportRow) -> Item:
     """A document: what it states, what people decided, and what was measured."""
     stated, done = row.stated, row.verification
     return {
-        **fields_of(stated, "id", "kind", "title", "path", "summary", "severity", "status"),
+        **fields_of(
+            stated, "id", "kind", "title", "path", "summary", "severity", "status"
+        ),
         "resolution": stated.outcome,
         **fields_of(row, "disposition", "verdict"),
         "reason": row.reason or None,
         "disagreement": row.disagreement or None,
-        **fields_of(stated, "batch", "agent", "assignee", "domains", "categories", "files"),
+        **fields_of(
+            stated, "batch", "agent", "assignee", "domains", "categories", "files"
+        ),
         **fields_of(stated, "created", "updated", "done", "undone"),
         "consensus": row.consensus,
-        "reviews": [{"reviewer": name, "verdict": said} for name, said in stated.reviews],
-        "related": [{"id": other, "relationship": how} for other, how in stated.related],
+        "reviews": [
+            {"reviewer": name, "verdict": said} for name, said in stated.reviews
+        ],
+        "related": [
+            {"id": other, "relationship": how} for other, how in stated.related
+        ],
         "claimed": [asdict(change) for change in row.claimed],
         "laws": [asdict(change) for change in row.changes],
-        "claims": [claim.model_dump(mode="json") for claim in done.claims] if done else [],
+        "claims": [claim.model_dump(mode="json") for claim in done.claims]
+        if done
+        else [],
         "unproven": row.is_unproven,
         "contradictions": [
-            fields_of(each, "rule", "level", "line", "message") for each in row.contradictions
+            fields_of(each, "rule", "level", "line", "message")
+            for each in row.contradictions
         ],
     }
 
@@ -107,11 +121,19 @@ def ticket_item(entry: MeasuredDocument) -> Item:
             who = review.reviewer.value if review.reviewer else None
             # The verdict is in the vocabulary's word where it is one of those.
             said = review.opinion or review.verdict.value
-            reviews.append({"reviewer": who, "verdict": said, "evaluation": review.words})
+            reviews.append(
+                {"reviewer": who, "verdict": said, "evaluation": review.words}
+            )
     elif document.reviewer:
         # An implementation review is itself the one review there is.
         verdict = document.verdict.value if document.verdict else None
-        reviews.append({"reviewer": document.reviewer.value, "verdict": verdict, "evaluation": None})
+        reviews.append(
+            {
+                "reviewer": document.reviewer.value,
+                "verdict": verdict,
+                "evaluation": None,
+            }
+        )
     return {
         **fields_of(row, "id", "kind", "title", "path", "severity", "status"),
         "resolution": row.outcome,
@@ -130,8 +152,14 @@ def ticket_item(entry: MeasuredDocument) -> Item:
         "remediation": remediation
         and {
             **remediation.model_dump(exclude=_NOT_SHOWN),
-            "variants": {name: variant.raw for name, variant in remediation.variants.items()},
-            **(remediation.model_dump(include=_OF_A_RUN) | {"run": run.raw} if run else {}),
+            "variants": {
+                name: variant.raw for name, variant in remediation.variants.items()
+            },
+            **(
+                remediation.model_dump(include=_OF_A_RUN) | {"run": run.raw}
+                if run
+                else {}
+            ),
         },
         "verdict": entry.measured.verdict,
     }
@@ -149,7 +177,10 @@ def full_item(entry: MeasuredDocument) -> Item:
         "checked_claims": ticket and _items(ticket, "checked_claims"),
         "corrections": ticket
         and [
-            {**fields_of(each, "title", "date"), "statement": each.statement.raw if each.statement else None}
+            {
+                **fields_of(each, "title", "date"),
+                "statement": each.statement.raw if each.statement else None,
+            }
             for each in ticket.corrections
         ],
         "summary": ticket.summary.raw if ticket and ticket.summary else None,
@@ -159,4 +190,6 @@ def full_item(entry: MeasuredDocument) -> Item:
 
 def _items(document: Document, name: str) -> list[Item]:
     """Return a list of the document without the places that it was read from; empty without one."""
-    return [each.model_dump(exclude={"raw", "span"}) for each in getattr(document, name, ())]
+    return [
+        each.model_dump(exclude={"raw", "span"}) for each in getattr(document, name, ())
+    ]

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from os.path import isfile  # which says of a file that nobody may look at that it is none
+from os.path import (
+    isfile,
+)  # which says of a file that nobody may look at that it is none
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -31,11 +33,20 @@ ROOT = "%SRCROOT%"
 MOST_ALERTS = 5000
 # The level of each verdict and what it means, in the order of the rules.
 VERDICTS = {
-    Verdict.FAILED: ("error", "The finding holds, and its fix does not do what is claimed."),
+    Verdict.FAILED: (
+        "error",
+        "The finding holds, and its fix does not do what is claimed.",
+    ),
     Verdict.REFUTED: ("warning", "The code does not do what the finding says."),
-    Verdict.REPRODUCED: ("warning", "The finding is measured, and there is no fix yet."),
+    Verdict.REPRODUCED: (
+        "warning",
+        "The finding is measured, and there is no fix yet.",
+    ),
     Verdict.INCONCLUSIVE: ("note", "It could not be measured."),
-    Verdict.STALE: ("note", "Something that the measurement depends on has changed since."),
+    Verdict.STALE: (
+        "note",
+        "Something that the measurement depends on has changed since.",
+    ),
     Verdict.UNVERIFIED: ("note", "It was not measured."),
 }
 
@@ -52,12 +63,22 @@ def code_of(report: StatusReport, row: ReportRow) -> CodePlace:
     """The first place in code that a document names and this repository has, else the document itself."""
     root = report.facts.root
     # A row knows nothing of lines; few documents have to be opened for them.
-    here = [file for file in row.stated.files if inside_repository(file) and isfile(root / file)]  # noqa: PTH113
+    here = [
+        file
+        for file in row.stated.files
+        if inside_repository(file) and isfile(root / file)  # noqa: PTH113
+    ]
     document = report.facts.document(row.stated) if here else None
     for location in document.locations if document else ():
         if location.file in here:
-            first = location.lines[0] if location.lines and location.lines[0].first else None
-            return CodePlace(location.file, *((first.first, first.last) if first else ()))
+            first = (
+                location.lines[0]
+                if location.lines and location.lines[0].first
+                else None
+            )
+            return CodePlace(
+                location.file, *((first.first, first.last) if first else ())
+            )
     return CodePlace(row.path)
 
 
@@ -66,11 +87,16 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
     rules = []
     for name, rule in sorted(RULES.items()):
         reason = reasons()[name].replace("`", "")
-        tags = [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.fixable else [])]
+        tags = [
+            *(["bad-data"] if rule.bad_data else []),
+            *(["fixable"] if rule.fixable else []),
+        ]
         rules.append(
             {
                 "id": rule.id,
-                "shortDescription": {"text": reason.partition(". ")[0].removesuffix(".") + "."},
+                "shortDescription": {
+                    "text": reason.partition(". ")[0].removesuffix(".") + "."
+                },
                 "fullDescription": {"text": reason},
                 "help": {"text": reason, "markdown": reasons()[name]},
                 "defaultConfiguration": {"level": rule.level.value},
@@ -80,7 +106,9 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
     return problem_log(problems, rules)
 
 
-def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dict[str, Any]:
+def problem_log(
+    problems: Iterable[Problem], rules: list[dict[str, Any]]
+) -> dict[str, Any]:
     """A log of one run with a result for each problem; ``rules`` are all that there could be."""
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     log = _log(rules)
@@ -103,7 +131,9 @@ def write_report(report: StatusReport) -> Iterator[str]:
     """A report as one run; its results are the open work, the worst first."""
     alerts = report.status.alerts
     left_out = len(alerts[MOST_ALERTS:])
-    said = f"{left_out} results are left out: {MOST_ALERTS} are kept, the worst of them."
+    said = (
+        f"{left_out} results are left out: {MOST_ALERTS} are kept, the worst of them."
+    )
     notes = [{"level": "warning", "message": {"text": said}}] if left_out else []
     rules = [
         {
@@ -116,7 +146,9 @@ def write_report(report: StatusReport) -> Iterator[str]:
     ]
     invocations = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     # The results come last, so that they can be written one by one.
-    before, after = json.dumps(_log(rules, invocations=invocations), indent=1).rsplit("[]", 1)
+    before, after = json.dumps(_log(rules, invocations=invocations), indent=1).rsplit(
+        "[]", 1
+    )
     yield f"{before}["
     for at, work in enumerate(alerts[:MOST_ALERTS]):
         yield f"{',' if at else ''}\n{json.dumps(_result(work.row, report))}"
@@ -128,7 +160,9 @@ def _log(rules: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     run = {
         "tool": {"driver": {"name": "tickets", "version": __version__, "rules": rules}},
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the register."}}},
+        "originalUriBaseIds": {
+            ROOT: {"description": {"text": "The root of the register."}}
+        },
         **more,
         "results": [],
     }
@@ -140,9 +174,15 @@ def _result(row: ReportRow, report: StatusReport) -> dict[str, Any]:
     place = code_of(report, row)
     # GitHub takes no place without a line.
     place = place if place.first else place._replace(first=1)
-    digest = hashlib.sha256(row.id.upper().encode(errors="backslashreplace")).hexdigest()
+    digest = hashlib.sha256(
+        row.id.upper().encode(errors="backslashreplace")
+    ).hexdigest()
     text = f"{row.id}: {row.title}. {row.reason or meaning}"
-    ticket = {**_location(CodePlace(row.path)), "id": 1, "message": {"text": "The ticket."}}
+    ticket = {
+        **_location(CodePlace(row.path)),
+        "id": 1,
+        "message": {"text": "The ticket."},
+    }
     return {
         "ruleId": row.verdict.value,
         "ruleIndex": list(VERDICTS).index(row.verdict),
@@ -151,7 +191,10 @@ def _result(row: ReportRow, report: StatusReport) -> dict[str, Any]:
         "message": {"text": " ".join(text.split()).replace("](", "] (")},
         "locations": [_location(place)],
         "relatedLocations": [ticket],
-        "partialFingerprints": {"ticket/v1": row.id, "primaryLocationLineHash": f"{digest[:16]}:1"},
+        "partialFingerprints": {
+            "ticket/v1": row.id,
+            "primaryLocationLineHash": f"{digest[:16]}:1",
+        },
         "properties": {
             "ticket": row.id,
             **fields_of(row, "severity", "disposition", "verdict"),
@@ -165,6 +208,8 @@ def _location(place: CodePlace) -> dict[str, Any]:
     uri = quote(place.file, errors="surrogateescape")
     made: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": ROOT}}
     if place.first:
-        last = {"endLine": place.last} if place.last and place.last > place.first else {}
+        last = (
+            {"endLine": place.last} if place.last and place.last > place.first else {}
+        )
         made["region"] = {"startLine": place.first, **last}
     return {"physicalLocation": made}

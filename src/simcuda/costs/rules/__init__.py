@@ -22,7 +22,10 @@ from simcuda.costs.rules import rule as _rule
 from simcuda.costs.rules.rule import CostRule, example_names, run_example
 
 # Those of one operation in the order of their modules; one that is for all calls comes after the others.
-_EVERY = sorted(filter(lambda rule: rule.is_of_this_version, _rule.RULES), key=lambda rule: rule.when is None)
+_EVERY = sorted(
+    filter(lambda rule: rule.is_of_this_version, _rule.RULES),
+    key=lambda rule: rule.when is None,
+)
 RULES = tuple(rule for rule in _EVERY if rule.ops[0].startswith("aten."))
 """Every rule for operations of the PyTorch that runs."""
 OF_OTHER_VERSIONS = tuple(rule for rule in _rule.RULES if not rule.is_of_this_version)

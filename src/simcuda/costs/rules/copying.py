@@ -32,7 +32,11 @@ CAT_DIMENSIONS = 4
 def _fill_from_tensor(call: OperationCall) -> OpCost:
     tensor, value = call.inputs[:2]
     # A single element of the same type needs no kernel.
-    if tensor.numel() == 1 and tensor.dtype == value.dtype and not call.is_on_host(value):
+    if (
+        tensor.numel() == 1
+        and tensor.dtype == value.dtype
+        and not call.is_on_host(value)
+    ):
         return OpCost(copies=(("d2d", tensor.nbytes),))
     return OpCost(kernels_over(tensor))
 
@@ -53,7 +57,9 @@ def _concatenate(call: OperationCall) -> OpCost:
     if len(inputs) > 1 and are_alike and fits:
         batch = INPUTS_PER_CAT if are_dense else INPUTS_PER_CAT // 2
         # Batches of empty inputs are skipped only before the first that has elements.
-        first = next((place for place, tensor in enumerate(inputs) if tensor.numel()), None)
+        first = next(
+            (place for place, tensor in enumerate(inputs) if tensor.numel()), None
+        )
         return OpCost(0 if first is None else -(-len(inputs) // batch) - first // batch)
     cost, begin = FREE, 0
     for tensor in inputs:
@@ -102,7 +108,11 @@ CostRule(
 ADDRESS_BYTES = 8
 _WIDENING = torch.bfloat16, torch.float32
 _TABLE = LibraryWork(
-    0, dict.fromkeys(("h2d_bytes", "largest_allocation", "peak_bytes", "peak_allocated_bytes"), (0, inf))
+    0,
+    dict.fromkeys(
+        ("h2d_bytes", "largest_allocation", "peak_bytes", "peak_allocated_bytes"),
+        (0, inf),
+    ),
 )
 """How many blocks of threads there are decides how long a table is that tells each what to copy."""
 
@@ -122,7 +132,10 @@ def _is_joined_by_table(call: OperationCall) -> bool:
     if not all(tensor.is_contiguous() for tensor in tensors):
         return False
     return out is None or (
-        _is_dense(out) and (out.dtype == tensors[0].dtype or (tensors[0].dtype, out.dtype) == _WIDENING)
+        _is_dense(out)
+        and (
+            out.dtype == tensors[0].dtype or (tensors[0].dtype, out.dtype) == _WIDENING
+        )
     )
 
 
@@ -157,9 +170,16 @@ CostRule(
 def _split_into(call: OperationCall) -> OpCost:
     """Parts of a tensor along a dimension, each copied into a tensor that is given."""
     tensor, outputs = call.first, call.argument("out")
-    if all(_is_dense(each) and each.dtype == tensor.dtype for each in (tensor, *outputs)):
+    if all(
+        _is_dense(each) and each.dtype == tensor.dtype for each in (tensor, *outputs)
+    ):
         # Both addresses of each part.
         return _with_table(2 * len(outputs))
-    parts = tensor.split_with_sizes(call.argument("split_sizes"), call.argument("dim", 0))
-    copied = sum((copied_within(out, part) for out, part in zip(outputs, parts, strict=True)), FREE)
+    parts = tensor.split_with_sizes(
+        call.argument("split_sizes"), call.argument("dim", 0)
+    )
+    copied = sum(
+        (copied_within(out, part) for out, part in zip(outputs, parts, strict=True)),
+        FREE,
+    )
     return replace(copied, library=LibraryWork(0, {}))

@@ -23,7 +23,9 @@ MEDIUM_MATRIX = 128
 FEW_MATRICES = 16
 
 # Operands are copied into matrices by columns: byte by byte where they are so already, else by a kernel.
-_MATRICES = dict.fromkeys((*MEMORY, "launches", "aten_launches", "d2d", "d2d_bytes"), (0, inf))
+_MATRICES = dict.fromkeys(
+    (*MEMORY, "launches", "aten_launches", "d2d", "d2d_bytes"), (0, inf)
+)
 FACTORIZED = LibraryWork(0, _MATRICES)
 # It finds eigenvalues, singular values and pivots on host and device together, by as many copies as it likes.
 _BETWEEN = ("syncs", "stream_syncs", "drains", "h2d", "h2d_bytes", "d2h", "d2h_bytes")
@@ -88,7 +90,9 @@ CostRule(
     lambda call: replace(
         _factorized(call),
         waits=int(call.result.numel() > 0),
-        library=LibraryWork(0, {**CUSOLVER.slack, "stream_syncs": (1, inf), "device_syncs": (0, inf)}),
+        library=LibraryWork(
+            0, {**CUSOLVER.slack, "stream_syncs": (1, inf), "device_syncs": (0, inf)}
+        ),
     )
 )
 
@@ -128,4 +132,6 @@ def _singular_values(call: OperationCall) -> OpCost:
     # Before the check, all error codes are copied to see whether the iteration converged.
     checked = _checked(call)
     convergence = ("d2h", CODE_BYTES * matrix.shape[:-2].numel())
-    return replace(checked, waits=2, copies=(convergence, *checked.copies), library=CUSOLVER)
+    return replace(
+        checked, waits=2, copies=(convergence, *checked.copies), library=CUSOLVER
+    )

@@ -33,7 +33,9 @@ def _walks_side_by_side(lists: list[list[Tensor]]) -> bool:
     first = lists[0]
     shapes = [tensor.shape for tensor in first]
     types = {tensor.dtype for tensors in lists for tensor in tensors}
-    if len(types) > 1 or any([tensor.shape for tensor in tensors] != shapes for tensors in lists):
+    if len(types) > 1 or any(
+        [tensor.shape for tensor in tensors] != shapes for tensors in lists
+    ):
         return False
     for place in zip(*lists, strict=True):
         # Contiguous in the lists' own order, or dense in another one that all of them share.
@@ -48,14 +50,19 @@ def _without_factors(op: str, lists: list[list[Tensor]]) -> list[list[Tensor]]:
     # A divisor is not such a factor.
     places = (1, 2) if "addcmul" in op else (1,)
     for place in places if "_addc" in op and op.endswith(".Scalar") else ():
-        if not any(tensor.dim() or tensor.dtype != lists[0][0].dtype for tensor in lists[place]):
+        if not any(
+            tensor.dim() or tensor.dtype != lists[0][0].dtype for tensor in lists[place]
+        ):
             return lists[:place] + lists[place + 1 :]
     return lists
 
 
 @CostRule(
     id="foreach",
-    ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
+    ops=tuple(
+        f"aten._{name}*"
+        for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")
+    ),
     source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
     "types or strides differ, where the results have another type, and mostly for integers; "
     "ForeachPointwiseOp.cu: a factor of addcmul or addcdiv may have no dimensions (pytorch#172731)",
@@ -71,7 +78,9 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     lists, results = _lists(call), call.outputs
     if not lists:
         return FREE
-    makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
+    makes_results = bool(results) and not any(
+        results[0] is tensor for tensor in lists[0]
+    )
     first = lists[0][0]
     # The fast path has one type for arguments and results.
     is_promoted = makes_results and results[0].dtype != first.dtype
@@ -84,7 +93,9 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     elements = tuple([tensor.numel() for tensor in lists[0]])
     scalars = isinstance(call.argument("scalars"), list | tuple | Tensor)
     depth = len(lists) + int(makes_results)
-    return OpCost(multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
+    return OpCost(
+        multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars)
+    )
 
 
 @CostRule(
@@ -96,11 +107,23 @@ def _multi_tensor(call: OperationCall) -> OpCost:
 def _copy(call: OperationCall) -> OpCost:
     """Side by side where the lists are laid out alike, even of two types; else one copy for each tensor."""
     to, source = call.args[:2]
-    alike = all(a.shape == b.shape and a.stride() == b.stride() for a, b in zip(to, source, strict=True))
-    one_type = all(len({tensor.dtype for tensor in tensors}) == 1 for tensors in (to, source))
+    alike = all(
+        a.shape == b.shape and a.stride() == b.stride()
+        for a, b in zip(to, source, strict=True)
+    )
+    one_type = all(
+        len({tensor.dtype for tensor in tensors}) == 1 for tensors in (to, source)
+    )
     if alike and one_type:
-        return OpCost(multi_tensor(tuple([t.numel() for t in to]), call.profile.multi_tensor, depth=2))
-    return sum((copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)), FREE)
+        return OpCost(
+            multi_tensor(
+                tuple([t.numel() for t in to]), call.profile.multi_tensor, depth=2
+            )
+        )
+    return sum(
+        (copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)),
+        FREE,
+    )
 
 
 @CostRule(

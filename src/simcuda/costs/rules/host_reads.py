@@ -26,10 +26,14 @@ def read_all(elements: int, profile: Profile) -> OpCost:
     """Reduce that many truth values, and wait for the answer."""
     if elements == 1:
         # There is nothing to reduce: the value is copied into the result.
-        return OpCost(waits=1, copies=(("d2d", TRUTH_BYTES), ANSWER), temporaries=(TRUTH_BYTES,))
+        return OpCost(
+            waits=1, copies=(("d2d", TRUTH_BYTES), ANSWER), temporaries=(TRUTH_BYTES,)
+        )
     work = reduce_all(elements, Arithmetic("logical", TRUTH_BYTES), profile)
     launches = work.launches if elements else 1
-    return OpCost(launches, waits=1, copies=(ANSWER,), temporaries=(TRUTH_BYTES, *work.workspaces))
+    return OpCost(
+        launches, waits=1, copies=(ANSWER,), temporaries=(TRUTH_BYTES, *work.workspaces)
+    )
 
 
 def check_error_codes(codes: int, profile: Profile) -> OpCost:
@@ -67,12 +71,16 @@ def _unique(call: OperationCall) -> OpCost:
         kernels, read = 2, COUNT_BYTES
     else:
         kernels, read = 3, INDEX_BYTES
-    return contiguous(tensor) + OpCost(kernels, 1, (("d2h", read),), (read, tensor.nbytes))
+    return contiguous(tensor) + OpCost(
+        kernels, 1, (("d2h", read),), (read, tensor.nbytes)
+    )
 
 
 # It merges what blocks have sorted by more kernels, the more there is; its workspaces are its own choice.
 _BY_THRUST = LibraryWork(
-    0, dict.fromkeys(("launches", "aten_launches", *MEMORY[1:]), (0, inf)) | {"d2h_bytes": (0, COUNT_BYTES)}
+    0,
+    dict.fromkeys(("launches", "aten_launches", *MEMORY[1:]), (0, inf))
+    | {"d2h_bytes": (0, COUNT_BYTES)},
 )
 
 
@@ -101,7 +109,9 @@ def _unique_along(call: OperationCall) -> OpCost:
         (call.argument("return_counts"), 3, 1, 2),
     ):
         if is_asked:
-            cost += OpCost(kernels, waits, temporaries=(INDEX_BYTES * len(rows),) * arrays)
+            cost += OpCost(
+                kernels, waits, temporaries=(INDEX_BYTES * len(rows),) * arrays
+            )
     return cost
 
 
@@ -117,7 +127,9 @@ def _repeats(call: OperationCall) -> OpCost:
     if not repeats.numel():
         return FREE
     # Running sums by CUB, which first runs a kernel to prepare; then the positions are written.
-    written = OpCost(2 + kernels_over(call.result), temporaries=(INDEX_BYTES * repeats.numel(),))
+    written = OpCost(
+        2 + kernels_over(call.result), temporaries=(INDEX_BYTES * repeats.numel(),)
+    )
     if call.argument("output_size") is not None:
         return written
     # Whether all counts are at least 0: compared, all, read, after the total.
@@ -142,7 +154,9 @@ def _nonzero_static(call: OperationCall) -> OpCost:
     tiles = -(-tensor.numel() // STATIC_TILE)
     rounds = max(1, -(-tiles // resident))
     blocks = -(-tensor.numel() // (STATIC_TILE * rounds))
-    return contiguous(tensor) + OpCost(kernels, workspaces=(blocks * COUNT_BYTES, blocks * INDEX_BYTES))
+    return contiguous(tensor) + OpCost(
+        kernels, workspaces=(blocks * COUNT_BYTES, blocks * INDEX_BYTES)
+    )
 
 
 @CostRule(
@@ -165,7 +179,8 @@ def _count_values(call: OperationCall) -> OpCost:
     # Bytes are never negative, so only their largest is read.
     ends = 1 if tensor.dtype == torch.uint8 else 2
     if not tensor.numel() or (
-        call.op.startswith("aten.histc.") and call.argument("min", 0) != call.argument("max", 0)
+        call.op.startswith("aten.histc.")
+        and call.argument("min", 0) != call.argument("max", 0)
     ):
         ends = 0
     return OpCost(1 + ends, ends, (("d2h", tensor.element_size()),) * ends)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from simcuda.costs.call import ANYTHING, FREE, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.costs.call import (
+    ANYTHING,
+    FREE,
+    ONE_KERNEL,
+    LibraryWork,
+    OpCost,
+    OperationCall,
+)
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
 from simcuda.costs.rules.kernels import one_kernel
@@ -16,7 +23,12 @@ MASKS = (torch.bool, torch.uint8)
 FEW_INDICES = 3072
 
 
-WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
+WRITES = (
+    "aten.index_put_",
+    "aten.index_put",
+    "aten._index_put_impl_",
+    "aten._unsafe_index_put",
+)
 
 
 _INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy")
@@ -45,7 +57,10 @@ def find_true(mask: Tensor, found: int, *, into_result: bool = False) -> OpCost:
 
 def _sorts(call: OperationCall) -> bool:
     """Return whether the places to write are sorted: only then do equal ones meet in a known order."""
-    return bool(call.argument("accumulate", default=False)) or torch.are_deterministic_algorithms_enabled()
+    return (
+        bool(call.argument("accumulate", default=False))
+        or torch.are_deterministic_algorithms_enabled()
+    )
 
 
 def _resolve(call: OperationCall) -> OpCost:
@@ -58,11 +73,19 @@ def _resolve(call: OperationCall) -> OpCost:
         if call.is_on_host(index) and is_mask and not _sorts(call):
             # The host finds the indices in pinned memory, from which one copy brings all dimensions.
             nbytes = size * index.dim()
-            cost += OpCost(copies=(("h2d", nbytes),), temporaries=(nbytes,)) if nbytes else FREE
+            cost += (
+                OpCost(copies=(("h2d", nbytes),), temporaries=(nbytes,))
+                if nbytes
+                else FREE
+            )
         elif call.is_on_host(index):
             # To be sorted, a mask is an index for each of its dimensions before anything is copied.
             copied = (size,) * (index.dim() if is_mask else 1) if size else ()
-            cost += OpCost(waits=len(copied), copies=tuple(("h2d", n) for n in copied), temporaries=copied)
+            cost += OpCost(
+                waits=len(copied),
+                copies=tuple(("h2d", n) for n in copied),
+                temporaries=copied,
+            )
         # A mask on the device is an index once its true elements are found.
         elif is_mask:
             cost += find_true(index, found)
@@ -89,7 +112,9 @@ def _alike(call: OperationCall) -> OpCost:
 
 def _is_by_mask(call: OperationCall) -> bool:
     """Return True if a mask on the device is searched, which CUB does."""
-    return any(index.dtype in MASKS and not call.is_on_host(index) for index in _indices(call))
+    return any(
+        index.dtype in MASKS and not call.is_on_host(index) for index in _indices(call)
+    )
 
 
 def _writes_one_value_by_mask(call: OperationCall) -> bool:
@@ -118,10 +143,19 @@ def _write(call: OperationCall) -> OpCost:
     resolved = _resolve(call)
     # The values to write are first copied to the device.
     if call.is_on_host(value):
-        resolved += OpCost(waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,))
+        resolved += OpCost(
+            waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,)
+        )
     # Masks that are nowhere true name no places.
-    found = [index.any() if index.dtype in MASKS else index.numel() for index in _indices(call)]
-    return resolved + copied_within(call.result, call.first) + OpCost(int(value.numel() > 0 and all(found)))
+    found = [
+        index.any() if index.dtype in MASKS else index.numel()
+        for index in _indices(call)
+    ]
+    return (
+        resolved
+        + copied_within(call.result, call.first)
+        + OpCost(int(value.numel() > 0 and all(found)))
+    )
 
 
 @CostRule(
@@ -142,7 +176,9 @@ def _accumulate(call: OperationCall) -> OpCost:
     """
     indices = _indices(call)
     elements = max((index.numel() for index in indices), default=0)
-    return _write(call) + OpCost(3 * len(indices) + 2, temporaries=(elements * INDEX_BYTES,) * 6)
+    return _write(call) + OpCost(
+        3 * len(indices) + 2, temporaries=(elements * INDEX_BYTES,) * 6
+    )
 
 
 CostRule(
@@ -193,7 +229,8 @@ CostRule(
     source="ATen/native/cuda/Embedding.cu: up to 3072 indices, zeros and one kernel",
     example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, False)",
     when=lambda call: (
-        bool(call.args[1].numel() <= FEW_INDICES) and not call.argument("scale_grad_by_freq", default=False)
+        bool(call.args[1].numel() <= FEW_INDICES)
+        and not call.argument("scale_grad_by_freq", default=False)
     ),
 )
 @CostRule(
@@ -209,7 +246,9 @@ def _embedding_backward(call: OperationCall) -> OpCost:
     cleared = contiguous(indices) + contiguous(gradient) + one_kernel(call)
     if not indices.numel():
         return cleared
-    if indices.numel() <= FEW_INDICES and not call.argument("scale_grad_by_freq", default=False):
+    if indices.numel() <= FEW_INDICES and not call.argument(
+        "scale_grad_by_freq", default=False
+    ):
         return cleared + ONE_KERNEL
     return cleared + OpCost(6, temporaries=(indices.numel() * INDEX_BYTES,) * 4)
 
@@ -233,7 +272,12 @@ def _shorten(call: OperationCall) -> OpCost:
 
 @CostRule(
     id="fill-selected",
-    ops=("aten.masked_fill_", "aten.masked_fill", "aten.index_fill_", "aten.index_fill"),
+    ops=(
+        "aten.masked_fill_",
+        "aten.masked_fill",
+        "aten.index_fill_",
+        "aten.index_fill",
+    ),
     source="ATen/native/cuda/Indexing.cu: a device value is read by the host first",
     example="x.masked_fill_(x > 0, value)",
 )
@@ -243,7 +287,11 @@ def _fill_selected(call: OperationCall) -> OpCost:
     # The kernel takes a number, not a tensor.
     if isinstance(value, Tensor) and not call.is_on_host(value):
         read = OpCost(waits=1, copies=(("d2h", value.element_size()),))
-    selected = kernels_over(result) if index is None else int(index.numel() > 0 and result.numel() > 0)
+    selected = (
+        kernels_over(result)
+        if index is None
+        else int(index.numel() > 0 and result.numel() > 0)
+    )
     return read + copied_within(call.result, call.first) + OpCost(selected)
 
 
@@ -277,8 +325,12 @@ def _write_along(call: OperationCall) -> OpCost:
         # scatter_reduce_two copies what scatter_impl copies again.
         cost += cost + _reduced(call) if has_index else cost
     cost += OpCost(int(has_index))
-    is_of_tensor = call.argument("src") is not None or call.argument("source") is not None
-    if not (has_index and is_of_tensor and torch.are_deterministic_algorithms_enabled()):
+    is_of_tensor = (
+        call.argument("src") is not None or call.argument("source") is not None
+    )
+    if not (
+        has_index and is_of_tensor and torch.are_deterministic_algorithms_enabled()
+    ):
         return cost
     if call.argument("reduce") in (None, "add", "sum", "mean"):
         cost += OpCost(library=_IN_ORDER)
@@ -314,7 +366,9 @@ def _reduced(call: OperationCall) -> OpCost:
     counted = first + OpCost(6, workspaces=(result.nbytes, source.nbytes))
     mask = (result.numel(),)
     # An H200 held the mask to the end of a scatter.
-    return counted + (OpCost(workspaces=mask) if "scatter" in call.op else OpCost(passing=mask))
+    return counted + (
+        OpCost(workspaces=mask) if "scatter" in call.op else OpCost(passing=mask)
+    )
 
 
 CostRule(

@@ -17,7 +17,12 @@ POSITION_BYTES = 8
 MEAN = 1
 MOST_CHANNELS_OF_CUDNN = 1024
 # What C++ makes of a number, whatever it is compared with.
-TYPES_OF_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+TYPES_OF_NUMBERS = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
 
 ROUNDING: list[str] = operations("rounding")
 UNFILLED_OPS = in_aten(operations("unfilled"))
@@ -41,7 +46,9 @@ def is_whole(tensor: Tensor) -> bool:
 )
 def _loss_backward(call: OperationCall) -> OpCost:
     """The gradient, then its product with the weights, then its division by how many there are."""
-    follows = int(call.argument("weight") is not None) + int(call.argument("reduction", 1) == MEAN)
+    follows = int(call.argument("weight") is not None) + int(
+        call.argument("reduction", 1) == MEAN
+    )
     return OpCost(kernels_over(call.result) * (1 + follows))
 
 
@@ -86,7 +93,9 @@ def _loss(call: OperationCall) -> OpCost:
         around = OpCost(workspaces=(tensor.nbytes,))
     if not tensor.numel():
         return around + ONE_KERNEL
-    work = reduce_all(tensor.numel(), Arithmetic("sum", size, size == HALF_BYTES), call.profile)
+    work = reduce_all(
+        tensor.numel(), Arithmetic("sum", size, size == HALF_BYTES), call.profile
+    )
     return around + OpCost(kernels + work.launches, workspaces=work.workspaces)
 
 
@@ -112,7 +121,9 @@ def _where(call: OperationCall) -> OpCost:
     """What is chosen from is converted to the result's type, and a host tensor is copied to the device."""
     result = call.result
     cost = one_kernel(call)
-    for tensor, dtype in zip(call.inputs[:3], (torch.bool, result.dtype, result.dtype), strict=True):
+    for tensor, dtype in zip(
+        call.inputs[:3], (torch.bool, result.dtype, result.dtype), strict=True
+    ):
         if call.is_on_host(tensor):
             size = dtype.itemsize
             cost += OpCost(waits=1, copies=(("h2d", size),), temporaries=(size,))
@@ -158,7 +169,9 @@ def _search(call: OperationCall) -> OpCost:
 )
 def _unfilled(call: OperationCall) -> OpCost:
     """Nothing, or a kernel that fills uninitialised memory."""
-    is_filled = fills_memory() and not call.op.startswith("aten.set_") and call.result.numel()
+    is_filled = (
+        fills_memory() and not call.op.startswith("aten.set_") and call.result.numel()
+    )
     return ONE_KERNEL if is_filled else FREE
 
 
@@ -173,7 +186,11 @@ def _unfilled(call: OperationCall) -> OpCost:
 def _resized(call: OperationCall) -> OpCost:
     tensor = call.first
     tag = call.storages.of(tensor)
-    if not fills_memory() or tag is None or tag.nbytes >= tensor.untyped_storage().nbytes():
+    if (
+        not fills_memory()
+        or tag is None
+        or tag.nbytes >= tensor.untyped_storage().nbytes()
+    ):
         return FREE
     return OpCost(2, temporaries=(tensor.element_size(),))
 
@@ -190,7 +207,11 @@ CostRule(
     ops=("aten.pow.Scalar", "aten.pow.Scalar_out"),
     source="ATen/native/Pow.cpp: wrapped_scalar_tensor on the device, then one kernel; a fill for 1",
     example="2 ** x",
-)(lambda call: one_kernel(call) + (FREE if call.first == 1 else number_on_device(call.first)))
+)(
+    lambda call: (
+        one_kernel(call) + (FREE if call.first == 1 else number_on_device(call.first))
+    )
+)
 
 
 @CostRule(
@@ -203,7 +224,9 @@ def _power(call: OperationCall) -> OpCost:
     """A base of another type is converted; an exponent of 1 is a copy."""
     converted = _converted(call.first, call.result.dtype)
     is_copy = call.argument("exponent") == 1
-    return converted + (copied_within(call.result, call.first) if is_copy else one_kernel(call))
+    return converted + (
+        copied_within(call.result, call.first) if is_copy else one_kernel(call)
+    )
 
 
 CostRule(
@@ -216,7 +239,9 @@ CostRule(
 
 CostRule(
     id="round-integers",
-    ops=tuple(f"aten.{name}{end}" for name in (*ROUNDING, "nan_to_num") for end in ("", "_")),
+    ops=tuple(
+        f"aten.{name}{end}" for name in (*ROUNDING, "nan_to_num") for end in ("", "_")
+    ),
     source="ATen/native/UnaryOps.cpp: integers are copied; recorded on an H200",
     example="index.floor()",
     when=lambda call: is_whole(call.first),
@@ -229,7 +254,9 @@ CostRule(
     "numbers, whose real parts are copied; recorded on an H200. So is a norm of single numbers",
     example="torch.polar(x, x).abs()",
     when=lambda call: (
-        call.first.is_complex() and not call.result.is_complex() and call.first.numel() == call.result.numel()
+        call.first.is_complex()
+        and not call.result.is_complex()
+        and call.first.numel() == call.result.numel()
     ),
 )(
     lambda call: (
@@ -253,7 +280,10 @@ CostRule(
     "padded with zeros",
     example="torch.nn.functional.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2).cuda(), "
     "align_corners=True)",
-    when=lambda call: tuple(call.args[2:5]) == (0, 0, True) and call.first.shape[1] <= MOST_CHANNELS_OF_CUDNN,
+    when=lambda call: (
+        tuple(call.args[2:5]) == (0, 0, True)
+        and call.first.shape[1] <= MOST_CHANNELS_OF_CUDNN
+    ),
     approximate=True,
 )(one_kernel)
 

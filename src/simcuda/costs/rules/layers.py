@@ -25,13 +25,20 @@ POOLS = ("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d")
 
 def _into(result: Tensor) -> OpCost:
     """The kernel writes dense memory of its own, which is copied into a result that is not dense."""
-    return FREE if result.is_contiguous() else OpCost(kernels_over(result), temporaries=(result.nbytes,))
+    return (
+        FREE
+        if result.is_contiguous()
+        else OpCost(kernels_over(result), temporaries=(result.nbytes,))
+    )
 
 
 _STATE = "torch.tensor([1], device='cuda'), torch.tensor([1], device='cuda'), "
 
 
-_RANGES = ", ".join(["torch.zeros({0}, device='cuda')"] * 3) + ", torch.zeros({0}, device='cuda').int()"
+_RANGES = (
+    ", ".join(["torch.zeros({0}, device='cuda')"] * 3)
+    + ", torch.zeros({0}, device='cuda').int()"
+)
 
 
 @CostRule(
@@ -44,7 +51,9 @@ _RANGES = ", ".join(["torch.zeros({0}, device='cuda')"] * 3) + ", torch.zeros({0
 def _on_dense(call: OperationCall) -> OpCost:
     tensor = call.first
     keeps = call.op.split(".")[1] in POOLS
-    return contiguous(tensor, suggest_memory_format(tensor) if keeps else CONTIGUOUS) + one_kernel(call)
+    return contiguous(
+        tensor, suggest_memory_format(tensor) if keeps else CONTIGUOUS
+    ) + one_kernel(call)
 
 
 @CostRule(
@@ -58,7 +67,9 @@ def _adaptive_pool(call: OperationCall) -> OpCost:
     """Kernels follow the strides of a single image; averages follow channels last, too."""
     tensor, name = call.first, call.op.split(".")[1]
     is_batch = tensor.dim() == (4 if name.endswith("2d") else 5)
-    takes_strides = name == "_adaptive_avg_pool2d" and (suggest_memory_format(tensor) is torch.channels_last)
+    takes_strides = name == "_adaptive_avg_pool2d" and (
+        suggest_memory_format(tensor) is torch.channels_last
+    )
     dense = contiguous(tensor) if is_batch and not takes_strides else FREE
     results = call.outputs if name.startswith("adaptive_max") else []
     return sum(map(_into, results), dense + one_kernel(call))
@@ -93,7 +104,10 @@ def _resize(call: OperationCall) -> OpCost:
 def _max_pool_backward(call: OperationCall) -> OpCost:
     tensors = [call.argument(name) for name in ("grad_output", "self", "indices")]
     layout = suggest_memory_format(tensors[1])
-    return sum((contiguous(tensor, layout) for tensor in tensors), OpCost(2 if tensors[0].numel() else 0))
+    return sum(
+        (contiguous(tensor, layout) for tensor in tensors),
+        OpCost(2 if tensors[0].numel() else 0),
+    )
 
 
 @CostRule(
@@ -146,7 +160,9 @@ def _layer_norm(call: OperationCall) -> OpCost:
     if not tensor.numel():
         return dense
     columns = torch.Size(call.argument("normalized_shape")).numel()
-    return dense + OpCost(1 if columns % VECTOR == 0 and tensor.dtype in VECTORIZED else 2)
+    return dense + OpCost(
+        1 if columns % VECTOR == 0 and tensor.dtype in VECTORIZED else 2
+    )
 
 
 @CostRule(
@@ -162,7 +178,12 @@ def _layer_norm_backward(call: OperationCall) -> OpCost:
     Many short rows are added up in parts: a partial sum for each block, and a reduction for each gradient.
     """
     tensor, mask = call.argument("input"), call.argument("output_mask")
-    dense = _dense(*(call.argument(name) for name in ("grad_out", "input", "mean", "rstd", "weight", "bias")))
+    dense = _dense(
+        *(
+            call.argument(name)
+            for name in ("grad_out", "input", "mean", "rstd", "weight", "bias")
+        )
+    )
     if not tensor.numel():
         return dense
     # Weight and bias, if they want a gradient.
@@ -181,7 +202,9 @@ def _layer_norm_backward(call: OperationCall) -> OpCost:
     how = Arithmetic("sum", size, tensor.dtype in HALVES)
     work = reduction((parts, columns), (columns, 1), (0,), how, call.profile, size)
     sums = (parts * columns * size,) * parameters
-    return cost + OpCost(parameters * work.launches, workspaces=(*sums, *work.workspaces))
+    return cost + OpCost(
+        parameters * work.launches, workspaces=(*sums, *work.workspaces)
+    )
 
 
 @CostRule(
@@ -216,7 +239,10 @@ SWITCH_BYTES = 8
 )
 def _by_channel(call: OperationCall) -> OpCost:
     """The mask, then the values; before, the host reads the least and the largest of whole zero points."""
-    zero_point, quantized = call.argument("zero_point"), OpCost(2 * kernels_over(call.result))
+    zero_point, quantized = (
+        call.argument("zero_point"),
+        OpCost(2 * kernels_over(call.result)),
+    )
     if zero_point.is_floating_point():
         return quantized
     return OpCost(1, waits=2, copies=(("d2h", zero_point.itemsize),) * 2) + quantized
@@ -257,7 +283,9 @@ def _columns(call: OperationCall) -> OpCost:
     kernels = contiguous(tensor) + OpCost(math.prod(tensor.shape[:-3]))
     if result.nbytes <= tensor.nbytes:
         return kernels
-    return kernels + OpCost(copies=(("d2d", tensor.nbytes),), temporaries=(tensor.nbytes,))
+    return kernels + OpCost(
+        copies=(("d2d", tensor.nbytes),), temporaries=(tensor.nbytes,)
+    )
 
 
 CostRule(

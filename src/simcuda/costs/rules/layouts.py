@@ -12,7 +12,14 @@ import torch
 from torch import Tensor
 
 from simcuda.basis import in_aten, operations
-from simcuda.costs.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
+from simcuda.costs.call import (
+    ANYTHING,
+    FREE,
+    MEMORY,
+    LibraryWork,
+    OpCost,
+    OperationCall,
+)
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
 from simcuda.costs.reductions import Arithmetic, reduce_all
@@ -35,23 +42,34 @@ multiplies two by a table of hashes."""
 _KEYS = {
     torch.strided: torch._C.DispatchKey.NestedTensorCPU,
     torch.sparse_coo: torch._C.DispatchKey.SparseCPU,
-    **dict.fromkeys((torch.sparse_csr, torch.sparse_csc), torch._C.DispatchKey.SparseCsrCPU),
+    **dict.fromkeys(
+        (torch.sparse_csr, torch.sparse_csc), torch._C.DispatchKey.SparseCsrCPU
+    ),
 }
 _SHARED = operations("of a layout")
 SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, tuple[str, ...]]] = {
-    layout: (key, in_aten(_SHARED[str(layout).removeprefix("torch.")])) for layout, key in _KEYS.items()
+    layout: (key, in_aten(_SHARED[str(layout).removeprefix("torch.")]))
+    for layout, key in _KEYS.items()
 }
 """The host's code for operations on tensors of a layout that CUDA has too, nested ones among the strided."""
 
 
-_NESTED = "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
+_NESTED = (
+    "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
+)
 
 
-_QUERY = "torch.nested.as_nested_tensor([torch.ones(2, 4).cuda(), torch.ones(4, 4).cuda()])"
-_PROJECTIONS = ", ".join(f"torch.ones({size}, device='cuda')" for size in ("12, 4", "12", "4, 4", "4"))
+_QUERY = (
+    "torch.nested.as_nested_tensor([torch.ones(2, 4).cuda(), torch.ones(4, 4).cuda()])"
+)
+_PROJECTIONS = ", ".join(
+    f"torch.ones({size}, device='cuda')" for size in ("12, 4", "12", "4, 4", "4")
+)
 FUSED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
-_SPARSE = "torch.sparse_coo_tensor(index.expand(2, 3), y, (4, 4), check_invariants=False)"
+_SPARSE = (
+    "torch.sparse_coo_tensor(index.expand(2, 3), y, (4, 4), check_invariants=False)"
+)
 
 
 _MASK = "torch.tensor([[True, False], [True, True]], device='cuda')"
@@ -68,7 +86,9 @@ def _sizes(nested: Tensor) -> Tensor:
     source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied, "
     "as int32, which blocks; one kernel",
     example=f"torch.nested.to_padded_tensor({_NESTED}, 0.0)",
-    when=lambda call: 2 <= call.first.dim() <= 4 and call.first.dtype in PADDED_BY_A_KERNEL,
+    when=lambda call: (
+        2 <= call.first.dim() <= 4 and call.first.dtype in PADDED_BY_A_KERNEL
+    ),
     any_layout=True,
 )
 def _pad(call: OperationCall) -> OpCost:
@@ -89,9 +109,16 @@ def _pad(call: OperationCall) -> OpCost:
 def _is_attention_by_a_fused_kernel(call: OperationCall) -> bool:
     """Return whether the heads of nested queries, keys and values, all one, are whole vectors of 16 bytes."""
     query = call.first
-    size = call.argument("embed_dim") // call.argument("num_head") * query.element_size()
+    size = (
+        call.argument("embed_dim") // call.argument("num_head") * query.element_size()
+    )
     is_of_itself = query is call.args[1] and query is call.args[2]
-    return query.is_nested and query.dtype in FUSED_TYPES and is_of_itself and not size % 16
+    return (
+        query.is_nested
+        and query.dtype in FUSED_TYPES
+        and is_of_itself
+        and not size % 16
+    )
 
 
 @CostRule(
@@ -155,7 +182,13 @@ def _jagged_of_padded(call: OperationCall) -> OpCost:
     if call.argument("total_L") is not None:
         return made
     work = reduce_all(ends.numel(), Arithmetic("extremum", INDEX_BYTES), call.profile)
-    read = OpCost(work.launches, 1, (("d2h", INDEX_BYTES),), (INDEX_BYTES,), workspaces=work.workspaces)
+    read = OpCost(
+        work.launches,
+        1,
+        (("d2h", INDEX_BYTES),),
+        (INDEX_BYTES,),
+        workspaces=work.workspaces,
+    )
     return read + made
 
 
@@ -171,7 +204,9 @@ def _of_list(call: OperationCall) -> OpCost:
     if any(map(call.is_on_host, call.inputs)):
         nbytes = sum(each.nbytes for each in call.inputs)
         return OpCost(waits=1, copies=(("h2d", nbytes),))
-    return sum(map(contiguous, call.inputs), FREE) + OpCost(-(-len(call.inputs) // INPUTS_AT_ONCE))
+    return sum(map(contiguous, call.inputs), FREE) + OpCost(
+        -(-len(call.inputs) // INPUTS_AT_ONCE)
+    )
 
 
 @CostRule(
@@ -207,7 +242,9 @@ def _sorted(indices: Tensor, values: Tensor) -> OpCost:
 
 
 # Each algorithm of Thrust may wait once more for the stream when it ends.
-THRUST = ANYTHING | dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf))
+THRUST = ANYTHING | dict.fromkeys(
+    ("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf)
+)
 
 
 # What cuSPARSE computes is not waited for; its kernels and its workspace are its own choice.
@@ -216,7 +253,10 @@ CUSPARSE = LibraryWork(1, {"launches": (0, inf), **dict.fromkeys(MEMORY, (0, inf
 
 def _is_sparse_product(call: OperationCall) -> bool:
     layouts = [call.argument(name).layout for name in call.names[:3]]
-    return layouts[::2] == [torch.strided] * 2 and layouts[1] in (torch.sparse_coo, torch.sparse_csr)
+    return layouts[::2] == [torch.strided] * 2 and layouts[1] in (
+        torch.sparse_coo,
+        torch.sparse_csr,
+    )
 
 
 @CostRule(
@@ -235,20 +275,28 @@ def _sparse_product(call: OperationCall) -> OpCost:
     if not result.numel():
         return FREE
     copied = copied_within(result, added)
-    made = OpCost(library=CUSPARSE) + (FREE if 1 in dense.stride() else contiguous(dense))
+    made = OpCost(library=CUSPARSE) + (
+        FREE if 1 in dense.stride() else contiguous(dense)
+    )
     if sparse.layout is not torch.sparse_coo:
         # What is multiplied by 0 is not copied, as an H100 showed.
         return copied + made if call.argument("beta", 1) else made
     # Rows and columns become int32; the memory that this takes is cuSPARSE's too.
     made += OpCost(2)
     # cuSPARSE writes by columns, to a copy of the result, which is copied back; a single one is bytes.
-    turned = OpCost(copies=(("d2d", result.nbytes),)) if 1 in result.shape else OpCost(kernels_over(result))
+    turned = (
+        OpCost(copies=(("d2d", result.nbytes),))
+        if 1 in result.shape
+        else OpCost(kernels_over(result))
+    )
     made += turned + turned
     if not call.argument("beta", 1):
         copied = OpCost(kernels_over(result))
     if sparse.is_coalesced():
         return copied + made
-    return replace(_sorted(*_parts(sparse)) + copied + made, library=LibraryWork(1, THRUST))
+    return replace(
+        _sorted(*_parts(sparse)) + copied + made, library=LibraryWork(1, THRUST)
+    )
 
 
 def _is_added_to_dense(call: OperationCall) -> bool:
@@ -278,8 +326,16 @@ def _add_sparse(call: OperationCall) -> OpCost:
     if sparse.is_coalesced():
         return copied + OpCost(1)
     # Positions of several dimensions become one, and each value is added where it belongs.
-    flattened = OpCost(1, temporaries=(INDEX_BYTES * indices.shape[1],)) if len(indices) > 1 else FREE
-    return copied + flattened + OpCost(1, library=LibraryWork(0, {**ANYTHING, "allocations": (0, inf)}))
+    flattened = (
+        OpCost(1, temporaries=(INDEX_BYTES * indices.shape[1],))
+        if len(indices) > 1
+        else FREE
+    )
+    return (
+        copied
+        + flattened
+        + OpCost(1, library=LibraryWork(0, {**ANYTHING, "allocations": (0, inf)}))
+    )
 
 
 @unwatched
@@ -290,7 +346,9 @@ def _parts(sparse: Tensor) -> tuple[Tensor, Tensor]:
 
 CostRule(
     id="sizes-of-nested",
-    ops=tuple(f"aten._nested_tensor_{name}" for name in ("size", "strides", "storage_offsets")),
+    ops=tuple(
+        f"aten._nested_tensor_{name}" for name in ("size", "strides", "storage_offsets")
+    ),
     source="ATen/NestedTensorImpl.h: sizes, strides and offsets are tensors of the host",
     example="torch.nested.as_nested_tensor([y, y])._nested_tensor_size()",
     any_layout=True,
@@ -303,7 +361,10 @@ CostRule(
     source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied "
     "as int64 without blocking, and made int32 there; one kernel",
     example="torch._nested_from_padded(torch.ones(2, 4, 3).cuda(), torch.tensor([[2, 3], [4, 3]]))",
-    when=lambda call: call.first.dtype in (torch.float32, torch.float16) and call.first.dim() in (3, 4),
+    when=lambda call: (
+        call.first.dtype in (torch.float32, torch.float16)
+        and call.first.dim() in (3, 4)
+    ),
     any_layout=True,
     takes_host_tensors=True,
 )
@@ -339,7 +400,10 @@ CostRule(
     source="ATen/native/sparse/cuda/SparseBlas.cpp, SparseBlasImpl.cpp: a copy unless in place or times "
     "0, then cusparseSpMV; nothing waits",
     example="torch.eye(3, device='cuda').to_sparse_csr() @ y",
-    when=lambda call: call.argument("mat").layout is torch.sparse_csr and call.argument("mat")._nnz() > 0,
+    when=lambda call: (
+        call.argument("mat").layout is torch.sparse_csr
+        and call.argument("mat")._nnz() > 0
+    ),
     any_layout=True,
 )(
     lambda call: (

@@ -12,7 +12,15 @@ from math import inf
 import torch
 
 from simcuda.basis import in_aten, operations
-from simcuda.costs.call import ANYTHING, FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.costs.call import (
+    ANYTHING,
+    FREE,
+    MEMORY,
+    ONE_KERNEL,
+    LibraryWork,
+    OpCost,
+    OperationCall,
+)
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
 from simcuda.costs.rules.kernels import one_kernel
@@ -37,7 +45,11 @@ FUSED_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 @cache
 def _cublas(calls: int) -> OpCost:
     least, most = PRODUCT
-    return OpCost(library=LibraryWork(calls, {"launches": (0, calls * (most - least))}, is_cublas=True))
+    return OpCost(
+        library=LibraryWork(
+            calls, {"launches": (0, calls * (most - least))}, is_cublas=True
+        )
+    )
 
 
 def _cudnn(least: int, most: int, *, by_groups: bool) -> OpCost:
@@ -53,7 +65,9 @@ def _operand(tensor: torch.Tensor) -> OpCost:
     if tensor.dim() == 1:
         return FREE if tensor.stride(0) else contiguous(tensor)
     (rows, columns), (down, across) = tensor.shape[-2:], tensor.stride()[-2:]
-    fits = (down == 1 and across >= max(1, rows)) or (across == 1 and down >= max(1, columns))
+    fits = (down == 1 and across >= max(1, rows)) or (
+        across == 1 and down >= max(1, columns)
+    )
     return FREE if fits else contiguous(tensor)
 
 
@@ -115,7 +129,9 @@ def _convolution(call: OperationCall) -> OpCost:
         and not weight.shape[0] % groups
     )
     added = call.argument("bias") is not None and not is_depthwise
-    return _cudnn(*CONVOLUTION, by_groups=groups > 1) + OpCost(kernels_over(result) if added else 0)
+    return _cudnn(*CONVOLUTION, by_groups=groups > 1) + OpCost(
+        kernels_over(result) if added else 0
+    )
 
 
 @CostRule(
@@ -132,14 +148,21 @@ def _convolution_gradients(call: OperationCall) -> OpCost:
     gradient, (*wanted, of_bias) = call.first, call.argument("output_mask")
     cost = FREE
     if gradient.numel() and any(wanted):
-        cost = _cudnn(*(sum(wanted) * each for each in GRADIENT), by_groups=call.argument("groups", 1) > 1)
+        cost = _cudnn(
+            *(sum(wanted) * each for each in GRADIENT),
+            by_groups=call.argument("groups", 1) > 1,
+        )
     if not of_bias:
         return cost
     others = (0, *range(2, gradient.dim()))
     return cost + reduce("sum", gradient, others, call.outputs[-1], call.profile)
 
 
-ATTENTION = ANYTHING | {"launches": (0, inf), "aten_launches": (1, inf), "allocations": (1, inf)}
+ATTENTION = ANYTHING | {
+    "launches": (0, inf),
+    "aten_launches": (1, inf),
+    "allocations": (1, inf),
+}
 
 CostRule(
     id="attention",
@@ -164,7 +187,9 @@ def _to_real(call: OperationCall) -> OpCost:
     if len(dims) > MOST_AT_ONCE or dims[:2] == [0, 1]:
         return cost
     # Its layout is all that matters.
-    return cost + copied_within(torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"), tensor)
+    return cost + copied_within(
+        torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"), tensor
+    )
 
 
 @CostRule(

@@ -16,7 +16,11 @@ from simcuda.costs.reductions import Arithmetic, reduction
 from simcuda.costs.rules.rule import HALVES, CostRule
 from simcuda.profile import Profile
 
-FAMILY_OF = {f"aten.{name}": family for family, names in operations("reductions").items() for name in names}
+FAMILY_OF = {
+    f"aten.{name}": family
+    for family, names in operations("reductions").items()
+    for name in names
+}
 # Overloads with one name but of different families.
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
@@ -24,7 +28,11 @@ CONVERTED = ("sum", "norm")
 
 
 def reduce(
-    family: str, tensor: Tensor, dimensions: tuple[int, ...], result: Tensor, profile: Profile
+    family: str,
+    tensor: Tensor,
+    dimensions: tuple[int, ...],
+    result: Tensor,
+    profile: Profile,
 ) -> OpCost:
     """The cost of reducing dimensions, from 0 on, by one kernel of a family that ``Arithmetic`` knows.
 
@@ -32,7 +40,15 @@ def reduce(
     """
     if not tensor.numel():
         return OpCost(kernels_over(result))
-    return _cost(family, tensor.shape, tensor.stride(), dimensions, tensor.dtype, result.dtype, profile)
+    return _cost(
+        family,
+        tensor.shape,
+        tensor.stride(),
+        dimensions,
+        tensor.dtype,
+        result.dtype,
+        profile,
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -46,16 +62,25 @@ def _cost(
     profile: Profile,
 ) -> OpCost:
     # Half precision is added up in single precision as it is read; other types are converted before.
-    is_read_as_it_is = dtype.is_complex or dtype == result_dtype or family not in CONVERTED
+    is_read_as_it_is = (
+        dtype.is_complex or dtype == result_dtype or family not in CONVERTED
+    )
     is_widened_in_passing = dtype in HALVES and result_dtype == torch.float32
     is_converted = not is_read_as_it_is and not is_widened_in_passing
     read = result_dtype if is_converted else dtype
     how = Arithmetic(family, read.itemsize, read in HALVES)
-    work = reduction(tuple(shape), strides, dimensions, how, profile, result_dtype.itemsize)
+    work = reduction(
+        tuple(shape), strides, dimensions, how, profile, result_dtype.itemsize
+    )
     if not is_converted:
         return work
     elements = prod(shape)
-    return OpCost(elementwise(elements, read.itemsize), workspaces=(elements * read.itemsize,)) + work
+    return (
+        OpCost(
+            elementwise(elements, read.itemsize), workspaces=(elements * read.itemsize,)
+        )
+        + work
+    )
 
 
 @CostRule(
@@ -72,7 +97,9 @@ def _reduce(call: OperationCall) -> OpCost:
     if call.op in WHOLE:
         family = "extremum"
     else:
-        family = "argument" if call.op in ALONG else FAMILY_OF[call.op.rpartition(".")[0]]
+        family = (
+            "argument" if call.op in ALONG else FAMILY_OF[call.op.rpartition(".")[0]]
+        )
     if family == "logical" and tensor.numel() == 1:
         # A single value is copied, as a truth value.
         if tensor.dtype == torch.bool:
@@ -82,7 +109,9 @@ def _reduce(call: OperationCall) -> OpCost:
         # TensorCompare.cpp: values are filled with the only one, by a copy, and positions with 0.
         return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
     if call.op in WHOLE:
-        return contiguous(tensor) + reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
+        return contiguous(tensor) + reduce(
+            family, tensor, _dimensions(call, tensor), result, call.profile
+        )
     if family != "argument" or call.argument("dim") is not None:
         return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
     # Without a dimension, the position is one in a row, which is a view where strides allow it.
@@ -108,7 +137,13 @@ def _renorm(call: OperationCall) -> OpCost:
     dtype = torch.float32 if tensor.dtype in HALVES else tensor.dtype.to_real()
     norms = torch.empty(tensor.shape[dim], dtype=dtype, device="meta")
     factors = norms.numel() * tensor.element_size() if dtype != tensor.dtype else 0
-    work = reduce("norm", tensor, (*range(dim), *range(dim + 1, tensor.dim())), norms, call.profile)
+    work = reduce(
+        "norm",
+        tensor,
+        (*range(dim), *range(dim + 1, tensor.dim())),
+        norms,
+        call.profile,
+    )
     return OpCost(1 + kernels_over(tensor), temporaries=(norms.nbytes, factors)) + work
 
 

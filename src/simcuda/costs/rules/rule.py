@@ -18,7 +18,9 @@ FIRST_UNTRIED = "2.15.dev0"
 """The last version of PyTorch that the rules were tried with, and whose files they name; and the next."""
 UNTRIED = ""
 if torch.__version__ >= FIRST_UNTRIED:
-    UNTRIED = f"rules of torch {LAST_TRIED}, the last that was tried, not {torch.__version__}"
+    UNTRIED = (
+        f"rules of torch {LAST_TRIED}, the last that was tried, not {torch.__version__}"
+    )
 """How a measurement says that it rests on rules of an older version; it lists what is charged by them."""
 
 HALVES = (torch.float16, torch.bfloat16)

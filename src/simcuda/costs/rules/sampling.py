@@ -11,7 +11,11 @@ from simcuda.costs.reductions import Arithmetic, reduce_all
 from simcuda.costs.rules.reducing import reduce
 from simcuda.costs.rules.rule import HALVES, INDEX_BYTES, CostRule
 
-_WITH_TENSORS = ("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*")
+_WITH_TENSORS = (
+    "aten.normal.Tensor_Tensor*",
+    "aten.normal.float_Tensor*",
+    "aten.normal.Tensor_float*",
+)
 
 
 def _normal(call: OperationCall, check: OpCost) -> OpCost:
@@ -28,7 +32,9 @@ def _normal(call: OperationCall, check: OpCost) -> OpCost:
     # In the precision of the type.
     how = Arithmetic("extremum", deviations.element_size(), deviations.dtype in HALVES)
     least = reduce_all(deviations.numel(), how, call.profile)
-    check += OpCost(least.launches + 1, passing=(deviations.element_size(), 1, *least.workspaces))
+    check += OpCost(
+        least.launches + 1, passing=(deviations.element_size(), 1, *least.workspaces)
+    )
     # The function checks the deviations, then calls the one with a result given, which does so again.
     return check + drawn if call.op.endswith("_out") else check + check + drawn
 

@@ -23,9 +23,17 @@ def _lengths(call: OperationCall) -> OpCost:
     """
     # The lists are copied one by one, each by a blocking copy.
     lengths = [call.argument(name) for name in ("input_lengths", "target_lengths")]
-    size = INDEX_BYTES * call.args[0 if call.op.startswith("aten._ctc_loss.") else 1].shape[1]
-    read = [n for n in lengths if isinstance(n, torch.Tensor) and not call.is_on_host(n)]
-    copies = (*(("d2h", n.nbytes) for n in read), *((("h2d", size),) * 3 if size else ()))
+    size = (
+        INDEX_BYTES
+        * call.args[0 if call.op.startswith("aten._ctc_loss.") else 1].shape[1]
+    )
+    read = [
+        n for n in lengths if isinstance(n, torch.Tensor) and not call.is_on_host(n)
+    ]
+    copies = (
+        *(("d2h", n.nbytes) for n in read),
+        *((("h2d", size),) * 3 if size else ()),
+    )
     return OpCost(waits=len(copies), copies=copies, temporaries=(size,) * 3)
 
 
@@ -44,7 +52,11 @@ def _reduce_segments(call: OperationCall) -> OpCost:
         return OpCost(SEGMENT_KERNELS)
     # One truth value is copied, several are reduced.
     is_single = 0 < lengths.numel() == lengths.shape[-1]
-    copies = (("d2h", lengths.element_size()), *((("d2d", 1),) if is_single else ()), ("d2h", 1))
+    copies = (
+        ("d2h", lengths.element_size()),
+        *((("d2d", 1),) if is_single else ()),
+        ("d2h", 1),
+    )
     return OpCost(SEGMENT_KERNELS + 3, 2, copies, temporaries=(lengths.nbytes,))
 
 
@@ -64,10 +76,11 @@ def _pack(call: OperationCall) -> OpCost:
     """
     lengths = call.argument("lengths")
     if not call.is_on_host(lengths):
-        where = (
-            f"{lengths.dim()}D {lengths.device} {lengths.type().split('.')[-1].removesuffix('Tensor')} tensor"
+        kind = lengths.type().split(".")[-1].removesuffix("Tensor")
+        where = f"{lengths.dim()}D {lengths.device} {kind} tensor"
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {where}"
         )
-        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {where}")
     return OpCost(1)
 
 
@@ -88,16 +101,25 @@ CostRule(
     "index[None, 1:], [5], [2]).backward()",
     approximate=True,
     takes_host_tensors=True,
-)(lambda call: _lengths(call) + OpCost(4, workspaces=(call.argument("log_alpha").nbytes,)))
+)(
+    lambda call: (
+        _lengths(call) + OpCost(4, workspaces=(call.argument("log_alpha").nbytes,))
+    )
+)
 
-CUDNN = LibraryWork(1, dict.fromkeys(("launches", "d2d", "d2d_bytes", *MEMORY), (0, inf)))
+CUDNN = LibraryWork(
+    1, dict.fromkeys(("launches", "d2d", "d2d_bytes", *MEMORY), (0, inf))
+)
 """Kernels, copies within the device and workspaces of cuDNN for a recurrent layer are its own choice.
 
 Recorded on an H100: 4 kernels of an LSTM, and 18 and a copy where it has a projection.
 """
 
 _CELL = "torch.ops.aten._thnn_fused_{}_cell({}, {}, torch.ones(1, 1, device='cuda'))"
-_CELLS = {"lstm": "torch.ones(1, 4, device='cuda')", "gru": "torch.ones(1, 3, device='cuda')"}
+_CELLS = {
+    "lstm": "torch.ones(1, 4, device='cuda')",
+    "gru": "torch.ones(1, 3, device='cuda')",
+}
 
 
 @CostRule(
@@ -114,7 +136,9 @@ def _layer(call: OperationCall) -> OpCost:
         cost += contiguous(tensor.transpose(0, 1))
     if call.argument("weight_buf") is not None:
         return cost
-    return cost + OpCost(1, copies=tuple(("d2d", weight.nbytes) for weight in call.argument("weight")))
+    return cost + OpCost(
+        1, copies=tuple(("d2d", weight.nbytes) for weight in call.argument("weight"))
+    )
 
 
 @CostRule(
@@ -163,5 +187,8 @@ def _cell_backward(call: OperationCall) -> OpCost:
     is_long = "lstm" in call.op
     gates = call.outputs[: 1 if is_long else 2]
     biases = call.outputs[2 if is_long else 3 :]
-    sums = (reduce("sum", of, (0,), bias, call.profile) for of, bias in zip(gates, biases, strict=True))
+    sums = (
+        reduce("sum", of, (0,), bias, call.profile)
+        for of, bias in zip(gates, biases, strict=True)
+    )
     return sum(sums, cost)

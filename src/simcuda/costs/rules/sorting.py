@@ -33,7 +33,10 @@ def sort(tensor: Tensor, values: Tensor, dim: int) -> OpCost:
     # Indices 0 to n along the dimension, a second copy, and one kernel that sorts both in place, where there
     # is something to sort (Sort.cpp, sortKeyValueInplace).
     indices = INDEX_BYTES * tensor.numel()
-    as_bytes = ((tensor.numel() == length, indices), (same_bytes(values, tensor), tensor.nbytes))
+    as_bytes = (
+        (tensor.numel() == length, indices),
+        (same_bytes(values, tensor), tensor.nbytes),
+    )
     copies = tuple(("d2d", size) for is_memcpy, size in as_bytes if is_memcpy)
     spread = elementwise(tensor.numel(), INDEX_BYTES)
     kernels = 1 + int(length > 1) + spread * (2 - len(copies))

@@ -20,7 +20,9 @@ TAKEN_APART_NAMES, _NEVER_WAITING_NAMES = (
 HOST_ONLY = in_aten(operations("host only"))
 
 PRODUCT_KERNELS: dict[str, str] = {
-    f"aten.{name}": kernel for kernel, names in operations("products").items() for name in names
+    f"aten.{name}": kernel
+    for kernel, names in operations("products").items()
+    for name in names
 }
 
 
