@@ -26,6 +26,7 @@ RUN_CODE = {
     "fix",
     "close",
     "check",
+    "claim",
     "audit",
     "probe",
 }
