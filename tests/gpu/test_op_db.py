@@ -21,7 +21,7 @@ Compared = dict[str, tuple[Mapping[str, Any], Mapping[str, int]]]
 """What the simulation counts, and what was recorded, by name."""
 
 
-EVERY = 1 if "EVERY_OPERATOR" in os.environ else 6
+EVERY = 1 if "EVERY_OPERATOR" in os.environ else 8
 """Of how many operators one is tried, beside all that are listed; with ``EVERY_OPERATOR=1`` all are."""
 
 
