@@ -81,6 +81,8 @@ def ask_tickets(question: Question, folder: str) -> str:
     of_line = f" of {question.place}" if question.line else ""
     claim = [f"waits{of_line} is 0", "--run", "program.py", "--format", "json"]
     printed = run([sys.executable, "-m", "finding_tickets", "claim", *claim], folder)
+    if not printed:
+        return "nothing"
     (item,) = json.loads(printed)["data"]
     if question.how_many is None:
         return "no" if item["measured"] == "0" else "yes"

@@ -84,17 +84,14 @@ def claim(
     place = find_statement(root, file, line, "")
     if line and not place.last_line:
         raise UsageError(f"there is no statement at {about}", hint=FORM)
-    config = read_config(root)
     request = probing.ProbeRequest(
         target=command[0],
         root=root,
         arguments=tuple(command[1:]),
         sweep=tuple(sweep or ()),
-        meter=how.meter or config.meter,
         within=about if about not in ("", function) and not line else None,
         own_lines=bool(line),
-        timeout=how.timeout or config.timeout,
-        memory=config.memory,
+        **how.limits(read_config(root)),
     )
     try:
         check_variables(parse_condition(value), probing.values_of(request.sweep))

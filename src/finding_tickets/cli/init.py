@@ -90,14 +90,8 @@ def _write(root: Path, file: str, added: str) -> None:
         if before:
             before += "\n" if before.endswith("\n") else "\n\n"
         new = before + added
-        try:
-            tomllib.loads(new if file == PROJECT_FILE else "")
-        except tomllib.TOMLDecodeError as error:
-            # For instance, nothing can be added after ``tool = {...}``.
-            message = f"a table [tool.tickets] cannot be added: {error}"
-            raise BadDataError(
-                message, file=file, hint="leave out --pyproject"
-            ) from None
+        if file == PROJECT_FILE:
+            _check_toml(new)
         return new.encode(errors="surrogateescape")
 
     if (root / file).exists():
@@ -108,6 +102,18 @@ def _write(root: Path, file: str, added: str) -> None:
     except OSError as error:
         raise UsageError(
             f"cannot write: {error.strerror}", file=error.filename
+        ) from None
+
+
+def _check_toml(text: str) -> None:
+    """Raise BadDataError if pyproject.toml with the new table is no TOML."""
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # For instance, nothing can be added after ``tool = {...}``.
+        message = f"a table [tool.tickets] cannot be added: {error}"
+        raise BadDataError(
+            message, file=PROJECT_FILE, hint="leave out --pyproject"
         ) from None
 
 

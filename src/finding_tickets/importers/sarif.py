@@ -11,10 +11,10 @@ import json
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import unquote
 
 from msgspec import DecodeError, Struct, ValidationError, field
@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Severity
 
+T = TypeVar("T")
 UNNAMED = "an unnamed tool"
 # The beginning of a fingerprint.
 MARK = "sarif:"
@@ -276,12 +277,10 @@ class _RunReader:
     def _rule(self, result: _Result) -> _Rule:
         """Return the rule of a result by its ID, the beginning of its ID, or its index."""
         tools = self._run.tool
-        tool = dict(enumerate(tools.extensions)).get(
-            result.rule.tool_component.index, tools.driver
-        )
-        at_index = dict(enumerate(tool.rules)).get(
-            max(result.rule_index, result.rule.index), _Rule()
-        )
+        place = result.rule.tool_component.index
+        tool = _at(tools.extensions, place, tools.driver)
+        place = max(result.rule_index, result.rule.index)
+        at_index = _at(tool.rules, place, _Rule())
         named = result.rule_id or result.rule.id or at_index.id
         whole = self._rules.get(named.rpartition("/")[0], at_index)
         return replace(self._rules.get(named, whole), id=named)
@@ -304,10 +303,10 @@ class _RunReader:
         return (self._tool, rule, path, spot.symbol, words, " ".join(spot.code.split()))
 
     def _spot(self, place: _Location) -> Spot:
-        where, artifacts = place.physical_location, self._run.artifacts
+        where = place.physical_location
         file = where.artifact_location
-        if not file.uri and 0 <= file.index < len(artifacts):
-            file = artifacts[file.index].location
+        if not file.uri:
+            file = _at(self._run.artifacts, file.index, _Artifact(file)).location
         first, last = where.region.start_line, where.region.end_line
         symbol = place.logical_locations[0] if place.logical_locations else _Symbol()
         return Spot(
@@ -337,6 +336,11 @@ class _RunReader:
         # The root may have been elsewhere when the tool ran.
         is_root = file.uri_base_id.strip("%").upper() in _ROOTS
         return _relative(unquote(uri if is_root else resolved, errors="replace"))
+
+
+def _at(items: Sequence[T], place: int, usual: T) -> T:
+    """Return the item of a list to which a log refers, or the usual one."""
+    return items[place] if 0 <= place < len(items) else usual
 
 
 def _relative(path: str) -> str | None:
