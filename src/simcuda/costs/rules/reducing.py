@@ -108,16 +108,15 @@ def _reduce(call: OperationCall) -> OpCost:
     if call.op in ALONG and not tensor.dim():
         # TensorCompare.cpp: values are filled with the only one, by a copy, and positions with 0.
         return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
+    dimensions, copied = _dimensions(call, tensor), FREE
     if call.op in WHOLE:
-        return contiguous(tensor) + reduce(
-            family, tensor, _dimensions(call, tensor), result, call.profile
-        )
-    if family != "argument" or call.argument("dim") is not None:
-        return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
-    # Without a dimension, the position is one in a row, which is a view where strides allow it.
-    row = tensor.reshape(-1)
-    copied = FREE if row.data_ptr() == tensor.data_ptr() else contiguous(tensor)
-    return copied + reduce(family, row, (0,), result, call.profile)
+        copied = contiguous(tensor)
+    elif family == "argument" and call.argument("dim") is None:
+        # The position is one in a row, which is a view where strides allow it.
+        row = tensor.reshape(-1)
+        copied = FREE if row.data_ptr() == tensor.data_ptr() else contiguous(tensor)
+        tensor, dimensions = row, (0,)
+    return copied + reduce(family, tensor, dimensions, result, call.profile)
 
 
 @CostRule(
